@@ -1,0 +1,1 @@
+"""One address for every model."""
