@@ -86,6 +86,10 @@ def find_interpreters() -> dict[tuple[int, int], str]:
 os.environ["UV_PYTHON_DOWNLOADS"] = "never"
 os.environ.pop("VIRTUAL_ENV", None)  # that of `uv run`; each session has its own
 INTERPRETERS = find_interpreters()
+# Before any shim of the same name: nox looks for `python3.X` on PATH.
+os.environ["PATH"] = os.pathsep.join(
+    [*(str(Path(path).parent) for path in INTERPRETERS.values()), os.environ.get("PATH", "")]
+)
 TESTED = [
     ".".join(map(str, minor)) for minor in sorted({OLDEST, max(INTERPRETERS, default=OLDEST)})
 ]
@@ -219,7 +223,7 @@ def lowest(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Our speed beside the upstream called directly; arguments after `--` go to the tool."""
     sync(session, "dev", "test")
-    session.run("python", "tools/bench", *session.posargs)
+    session.run("python", "-m", "tools.bench", *session.posargs)
 
 
 @nox.session

@@ -1,7 +1,7 @@
 """A Chat Completions server on loopback that answers one text; standard library only."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -45,7 +45,7 @@ class _Chat(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def scripted_upstream() -> Iterator[str]:
+def scripted_upstream() -> Generator[str]:
     """Serve on a free loopback port; gives the base URL, with `/v1`."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Chat)
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})

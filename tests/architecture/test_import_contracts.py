@@ -37,6 +37,14 @@ PLUGINS = ("woollama.server.fabric", "woollama.server.local")
 DOORS = {"woollama.server.plugins.contract", "woollama.server.process"}
 
 
+@pytest.fixture(scope="module")
+def imports() -> grimp.ImportGraph:
+    """Every import in our source, `TYPE_CHECKING` ones included; foreign packages as one node."""
+    return grimp.build_graph(
+        "woollama.core", "woollama.server", include_external_packages=True, cache_dir=None
+    )
+
+
 def inside(module: str, package: str) -> bool:
     return module == package or module.startswith(f"{package}.")
 

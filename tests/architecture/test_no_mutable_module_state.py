@@ -18,7 +18,7 @@ import woollama.core
 
 ALLOWED = {"woollama.core.transport.default"}
 
-MUTABLE = (
+MUTABLE: tuple[type[object], ...] = (
     bytearray,
     collections.ChainMap,
     collections.deque,

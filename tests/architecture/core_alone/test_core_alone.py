@@ -11,7 +11,8 @@ from tests.architecture.workshop import build_distributions, make_environment
 LOADED = """
 import json, sys
 import woollama.core
-print(json.dumps({"modules": sorted(sys.modules), "file": woollama.core.__file__}))
+print(json.dumps({"modules": sorted(sys.modules), "file": woollama.core.__file__,
+    "marker": woollama.core.__woollama__}))
 """
 
 INSTALLED = """
@@ -62,6 +63,7 @@ def test_p_8_no_server_is_installed_with_the_core(bare_python: Path) -> None:
 
 def test_the_import_loads_the_installed_core_and_no_server_module(bare_python: Path) -> None:
     loaded = run_fresh(LOADED, python=bare_python)
+    assert loaded["marker"] == "router"
     assert loaded["file"].startswith(str(bare_python.parent.parent))
     assert [] == [name for name in loaded["modules"] if name.startswith("woollama.server")]
 
