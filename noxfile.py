@@ -13,7 +13,6 @@ from pathlib import Path
 
 import nox
 
-nox.needs_version = ">=2026.10"
 nox.options.default_venv_backend = "uv"
 nox.options.reuse_existing_virtualenvs = True
 nox.options.download_python = "never"
