@@ -1,0 +1,1 @@
+"""The public test kit: strict fakes, golden exchanges, contract suites."""

@@ -1,0 +1,184 @@
+"""OpenAI Chat Completions: the dialect ``compatible`` and what ``cerebras`` shares with it.
+
+Source: the wire page ``openai-chat``; its rules OC-1 to OC-46 are named where they act.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from woollama.core.canonical import (
+    ChatRequest,
+    FunctionTool,
+    Message,
+    NamedTool,
+    OtherChoice,
+    SystemMessage,
+    Tool,
+    message_to_openai,
+    request_from_openai,
+    text_of,
+)
+from woollama.core.errors import ProviderError
+from woollama.core.wire.chat_reading import ChatReading
+from woollama.core.wire.codec import (
+    Bearer,
+    Decoder,
+    Dialect,
+    ModelInfo,
+    WireRequest,
+    WireSettings,
+)
+from woollama.core.wire.faults import reply_error
+from woollama.core.wire.framing import ReplyDecoder
+from woollama.core.wire.model_list import decode_openai_models
+from woollama.core.wire.sse import EventSplitter
+from woollama.core.wire.unspoken import asks_for_nothing, refuse
+
+__all__ = ["COMPATIBLE", "JSON_HEADERS", "ChatCodec"]
+
+JSON_HEADERS: Mapping[str, str] = {"content-type": "application/json"}
+_encoder = msgspec.json.Encoder()
+
+
+class ChatCodec:
+    """Chat Completions, told apart only by how history is written (A-2 to A-4)."""
+
+    def __init__(self, name: str, *, reasoning: str, output_field: str | None = None) -> None:
+        """One dialect of the family.
+
+        Args:
+            name: the dialect's, for messages.
+            reasoning: the key of an assistant's thinking in history.
+            output_field: the field of the output cap, where the dialect fixes it.
+        """
+        self._name = name
+        self._reasoning = reasoning
+        self._output_field = output_field
+
+    def encode(
+        self, request: ChatRequest, *, base_url: str, stream: bool, settings: WireSettings
+    ) -> WireRequest:
+        """See ``Codec.encode``; ``POST {base_url}/chat/completions``."""
+        body, dropped = self._body(request, settings)
+        if stream:
+            body["stream"] = True
+            options = dict(request.params.stream_options or {})
+            if settings.stream_usage:
+                options["include_usage"] = True
+            if options:
+                body["stream_options"] = options
+        return WireRequest(
+            method="POST",
+            url=f"{base_url.rstrip('/')}/chat/completions",
+            headers=JSON_HEADERS,
+            body=_encoder.encode({**settings.extra_body, **body, **request.extra_body}),
+            dropped=dropped,
+        )
+
+    def _body(
+        self, request: ChatRequest, settings: WireSettings
+    ) -> tuple[dict[str, Any], tuple[str, ...]]:
+        messages = _merged(request.messages) if settings.merge_system else request.messages
+        body: dict[str, Any] = {
+            "model": request.model,
+            "messages": [self._message(message) for message in messages],
+        }
+        if request.tools:
+            body["tools"] = [_tool(tool) for tool in request.tools]
+        if request.tool_choice is not None:
+            body["tool_choice"] = _choice(request)
+        asked = request.params.asked()
+        asked.pop("stream_options", None)
+        cap = asked.pop("max_tokens", None)
+        if cap is not None:
+            asked[self._output_field or settings.output_field] = cap
+        if settings.cache_key is not None:
+            asked.setdefault("prompt_cache_key", settings.cache_key)
+        asked.update(request.extra)
+        dropped = tuple(name for name in asked if name in settings.drop_params)
+        for name in dropped:
+            del asked[name]
+        for name in ("options", "keep_alive"):
+            value = asked.pop(name, None)
+            if not asks_for_nothing(name, value):
+                # Ollama's own /v1 would ignore them and load the default context (RU-18).
+                raise refuse(self._name, name)
+        body.update(asked)
+        return body, dropped
+
+    def _message(self, message: Message) -> dict[str, Any]:
+        body = message_to_openai(message, reasoning=self._reasoning)
+        if body["role"] == "developer":
+            body["role"] = "system"
+        return body
+
+    def decode_request(self, body: Mapping[str, Any]) -> ChatRequest:
+        """See ``Codec.decode_request``."""
+        return request_from_openai(body)
+
+    def decoder(self, *, new_id: Callable[[], str], now: Callable[[], float]) -> Decoder:
+        """See ``Codec.decoder``."""
+        return ReplyDecoder(ChatReading(new_id=new_id, now=now), EventSplitter())
+
+    def decode_error(
+        self, status: int, headers: Mapping[str, str], body: bytes, *, now: Callable[[], float]
+    ) -> ProviderError:
+        """See ``Codec.decode_error``; an effort refused beside tools gets advice (A-14, OC-43)."""
+        error = reply_error(status, headers, body, now)
+        if error.status == 400 and error.param == "reasoning_effort" and "tool" in error.message:
+            error.hint = (
+                'Set dialect = "responses" for this provider or model: the Responses API takes '
+                "an effort beside tools."
+            )
+        return error
+
+    def models_request(self, base_url: str) -> WireRequest:
+        """See ``Codec.models_request``; ``GET {base_url}/models``."""
+        return WireRequest(method="GET", url=f"{base_url.rstrip('/')}/models")
+
+    def decode_models(self, body: bytes) -> tuple[ModelInfo, ...]:
+        """See ``Codec.decode_models``."""
+        return decode_openai_models(body)
+
+
+def _merged(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    system = [message for message in messages if isinstance(message, SystemMessage)]
+    if len(system) < 2 and messages[: len(system)] == tuple(system):
+        return messages
+    others = tuple(message for message in messages if not isinstance(message, SystemMessage))
+    text = "\n\n".join(text_of(message.content) for message in system)
+    return (SystemMessage(content=text), *others)
+
+
+def _tool(tool: Tool) -> dict[str, Any]:
+    if not isinstance(tool, FunctionTool):
+        return dict(tool.raw)
+    named = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.parameters,
+        "strict": tool.strict,
+    }
+    function = {key: value for key, value in named.items() if value is not None}
+    return {"type": "function", "function": {**function, **tool.extra}}
+
+
+def _choice(request: ChatRequest) -> Any:
+    match request.tool_choice:
+        case NamedTool(name=name):
+            return {"type": "function", "function": {"name": name}}
+        case OtherChoice(raw=raw):
+            return raw
+        case choice:
+            return choice
+
+
+COMPATIBLE = Dialect(
+    name="compatible",
+    family="openai",
+    codec=ChatCodec("compatible", reasoning="reasoning_content"),
+    key_place=Bearer(),
+)
+"""Chat Completions as everyone but a few speaks it; the default of kind ``openai``."""
