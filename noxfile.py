@@ -40,12 +40,13 @@ FULL_COVERAGE = ("*/core/canonical/*", "*/core/wire/*", "*/core/tools/*", "*/pat
 COVERAGE_ELSEWHERE = 95
 
 PROBE = """
-import json, platform, sys, sysconfig
+import json, os, platform, sys, sysconfig
 print(json.dumps([
     platform.python_implementation() == "CPython"
     and sys.version_info.releaselevel == "final"
     and not sysconfig.get_config_var("Py_GIL_DISABLED"),
     list(sys.version_info[:3]),
+    os.path.realpath(sys.executable),
 ]))
 """
 
@@ -62,18 +63,22 @@ def find_interpreters() -> dict[tuple[int, int], str]:
         Path(os.environ.get("XDG_DATA_HOME", home / ".local/share")) / "uv/python/*/bin",
         *map(Path, os.environ.get("PATH", "").split(os.pathsep)),
     )
-    candidates = {os.path.realpath(sys.executable): sys.executable}
+    candidates = {os.path.realpath(sys.executable)}
     for folder in folders:
         for path in sorted(glob.glob(str(folder / "python3.[0-9]*"))):  # noqa: PTH207 (patterns of absolute paths)
             if path.rpartition(".")[2].isdigit():
-                candidates.setdefault(os.path.realpath(path), path)
+                candidates.add(os.path.realpath(path))
     found: dict[tuple[int, int], tuple[list[int], str]] = {}
-    for path in candidates.values():
+    for candidate in sorted(candidates):
         try:
             probe = subprocess.run(
-                [path, "-I", "-c", PROBE], capture_output=True, text=True, timeout=20, check=True
+                [candidate, "-I", "-c", PROBE],
+                capture_output=True,
+                text=True,
+                timeout=20,
+                check=True,
             )
-            suits, version = json.loads(probe.stdout)
+            suits, version, path = json.loads(probe.stdout)
         except (OSError, subprocess.SubprocessError, ValueError):
             continue
         minor = (version[0], version[1])
@@ -160,8 +165,8 @@ def tests(session: nox.Session) -> None:
     session.run("coverage", "run", "-m", "pytest", "tests", *ignored)
     session.run("coverage", "combine", "--quiet")
     full = ",".join(FULL_COVERAGE)
-    session.run("coverage", "report", f"--omit={full}", f"--fail-under={COVERAGE_ELSEWHERE}")
     session.run("coverage", "report", f"--include={full}", "--fail-under=100")
+    session.run("coverage", "report", f"--omit={full}", f"--fail-under={COVERAGE_ELSEWHERE}")
 
 
 @nox.session

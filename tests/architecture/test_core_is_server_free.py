@@ -25,7 +25,7 @@ roots = tuple(os.path.realpath(place) + os.sep for place in places)
 seen, touched = [], []
 
 def watch(event, args):
-    if event == "open" and isinstance(args[0], str):
+    if event == "open" and isinstance(args[0], str) and args[0] != os.devnull:
         if not os.path.realpath(args[0]).startswith(roots):
             seen.append(args[0])
     if event.startswith(("open", "os.", "glob.", "pathlib.")):
