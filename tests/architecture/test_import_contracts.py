@@ -32,9 +32,13 @@ PACKAGES_OF = {"tenacity": "woollama.core", "xllamacpp": "woollama.server.local"
 DIALECTS = ("chat", "cerebras", "responses", "anthropic", "ollama")
 VARIANTS = {("cerebras", "chat")}
 
-# The plugins that we ship use the door that others use, and one module for supervised children.
+# The plugins that we ship use the door that others use, and what supervises a child (RU-53).
 PLUGINS = ("woollama.server.fabric", "woollama.server.local")
-DOORS = {"woollama.server.plugins.contract", "woollama.server.process"}
+DOORS = {
+    "woollama.server.plugins.contract",
+    "woollama.server.process",
+    "woollama.server.supervision",
+}
 
 
 @pytest.fixture(scope="module")
