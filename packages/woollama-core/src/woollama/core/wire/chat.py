@@ -23,6 +23,7 @@ from woollama.core.canonical import (
 from woollama.core.errors import ProviderError
 from woollama.core.wire.chat_reading import ChatReading
 from woollama.core.wire.codec import (
+    JSON_HEADERS,
     Bearer,
     Decoder,
     Dialect,
@@ -36,9 +37,8 @@ from woollama.core.wire.model_list import decode_openai_models
 from woollama.core.wire.sse import EventSplitter
 from woollama.core.wire.unspoken import asks_for_nothing, refuse
 
-__all__ = ["COMPATIBLE", "JSON_HEADERS", "ChatCodec"]
+__all__ = ["COMPATIBLE", "ChatCodec"]
 
-JSON_HEADERS: Mapping[str, str] = {"content-type": "application/json"}
 _encoder = msgspec.json.Encoder()
 
 

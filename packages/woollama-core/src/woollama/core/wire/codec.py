@@ -4,12 +4,14 @@ A codec does no I/O and sees no secret, no clock and no randomness; ids and the 
 """
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Literal, Protocol
 
 from woollama.core.canonical import NOTHING, ChatRequest, Delta, Value
 from woollama.core.errors import ProviderError
 
 __all__ = [
+    "JSON_HEADERS",
     "Bearer",
     "Codec",
     "Decoder",
@@ -24,6 +26,9 @@ __all__ = [
 ]
 
 Family = Literal["openai", "anthropic", "ollama"]
+
+JSON_HEADERS: Mapping[str, str] = MappingProxyType({"content-type": "application/json"})
+"""The headers of a request whose body is JSON."""
 
 
 class Bearer(Value, frozen=True, tag="bearer"):
