@@ -1,0 +1,1 @@
+"""How fast the router is, next to its peers and to the limits; see README.md."""
