@@ -54,7 +54,7 @@ def test_differences_are_taken_within_a_round_and_zero_counts() -> None:
     [
         (None, "-"),
         (0, "0.00"),
-        (0.0371, "0.037"),
+        (0.003714, "0.00371"),
         (1.234, "1.23"),
         (12.34, "12.3"),
         (123.4, "123"),

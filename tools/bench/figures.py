@@ -53,4 +53,4 @@ def written(value: float | None) -> str:
         return f"{value:.1f}"
     if size >= 1 or size == 0:
         return f"{value:.2f}"
-    return f"{value:.3f}"
+    return f"{value:.3g}"
