@@ -21,6 +21,7 @@
 """
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 __all__ = [
@@ -44,30 +45,34 @@ __all__ = [
     "kind_of_status",
 ]
 
-KINDS_BY_STATUS: Mapping[int, str] = {
-    400: "invalid_request",
-    401: "authentication",
-    402: "billing",
-    403: "permission",
-    404: "not_found",
-    408: "timeout",
-    409: "conflict",
-    413: "invalid_request",
-    422: "invalid_request",
-    429: "rate_limit",
-    499: "canceled",
-    503: "overloaded",
-    504: "timeout",
-    529: "overloaded",
-}
+KINDS_BY_STATUS: Mapping[int, str] = MappingProxyType(
+    {
+        400: "invalid_request",
+        401: "authentication",
+        402: "billing",
+        403: "permission",
+        404: "not_found",
+        408: "timeout",
+        409: "conflict",
+        413: "invalid_request",
+        422: "invalid_request",
+        429: "rate_limit",
+        499: "canceled",
+        503: "overloaded",
+        504: "timeout",
+        529: "overloaded",
+    }
+)
 
-_TYPES_BY_KIND: Mapping[str, str] = {
-    "authentication": "authentication_error",
-    "billing": "billing_error",
-    "not_built": "not_implemented",
-    "permission": "permission_error",
-    "rate_limit": "rate_limit_error",
-}
+_TYPES_BY_KIND: Mapping[str, str] = MappingProxyType(
+    {
+        "authentication": "authentication_error",
+        "billing": "billing_error",
+        "not_built": "not_implemented",
+        "permission": "permission_error",
+        "rate_limit": "rate_limit_error",
+    }
+)
 
 _RETRYABLE = frozenset(
     {"rate_limit", "overloaded", "server_error", "timeout", "conflict", "incomplete_stream"}
@@ -110,7 +115,7 @@ class WoollamaError(Exception):
         status: int | None = None,
         payload: Any = None,
         *,
-        type: str | None = None,  # noqa: A002 - OpenAI's own name for the field
+        type: str | None = None,
         code: str | None = None,
         param: str | None = None,
         peer_status: int | None = None,
@@ -125,19 +130,19 @@ class WoollamaError(Exception):
         while len(given) > 1 and given[-1] is None:
             given.pop()
         super().__init__(*given)
-        self.message = message
-        self.kind = kind if kind is not None else self.default_kind
-        self.status = status if status is not None else self.default_status
-        self.payload = payload
-        self.native_type = type
-        self.code = code
-        self.param = param
-        self.peer_status = peer_status
-        self.retryable = retryable if retryable is not None else self.kind in _RETRYABLE
-        self.retry_after = retry_after
-        self.request_id = request_id
+        self.message: str = message
+        self.kind: str = kind if kind is not None else self.default_kind
+        self.status: int = status if status is not None else self.default_status
+        self.payload: Any = payload
+        self.native_type: str | None = type
+        self.code: str | None = code
+        self.param: str | None = param
+        self.peer_status: int | None = peer_status
+        self.retryable: bool = retryable if retryable is not None else self.kind in _RETRYABLE
+        self.retry_after: float | None = retry_after
+        self.request_id: str | None = request_id
         self.headers: Mapping[str, str] = headers if headers is not None else {}
-        self.hint = hint
+        self.hint: str | None = hint
 
     def __str__(self) -> str:
         """The message, and the hint behind it when there is one."""

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from typing import cast
 
 import anyio
 from anyio.abc import TaskGroup
@@ -22,9 +23,16 @@ async def open_tasks() -> AsyncGenerator[TaskGroup]:
         async with anyio.create_task_group() as group:
             yield group
     except BaseExceptionGroup as failures:
-        cause: BaseException = failures
-        while isinstance(cause, BaseExceptionGroup) and len(cause.exceptions) == 1:
-            cause = cause.exceptions[0]
+        cause = _cause(failures)
         if cause is failures:
             raise
         raise cause from cause.__cause__
+
+
+def _cause(failure: BaseException) -> BaseException:
+    while isinstance(failure, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", failure)
+        if len(group.exceptions) != 1:
+            return group
+        failure = group.exceptions[0]
+    return failure

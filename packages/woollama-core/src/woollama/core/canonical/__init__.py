@@ -1,6 +1,6 @@
 """What is said between a caller and a model, in no wire's words."""
 
-from woollama.core.canonical.assemble import Assembly, assemble, deltas_of
+from woollama.core.canonical.assembly import Assembly, assemble, deltas_of
 from woollama.core.canonical.capabilities import Capabilities
 from woollama.core.canonical.content import (
     AudioPart,
@@ -48,13 +48,14 @@ from woollama.core.canonical.request import (
     Tool,
     ToolChoice,
     request_from_openai,
+    tool_to_openai,
 )
 from woollama.core.canonical.value import NOTHING, Value
 
 __all__ = [
     "NOTHING",
-    "AssistantMessage",
     "Assembly",
+    "AssistantMessage",
     "AudioPart",
     "Capabilities",
     "ChatRequest",
@@ -98,5 +99,6 @@ __all__ = [
     "message_to_openai",
     "request_from_openai",
     "text_of",
+    "tool_to_openai",
     "usage_to_openai",
 ]

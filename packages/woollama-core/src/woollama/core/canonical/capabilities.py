@@ -5,7 +5,7 @@ from woollama.core.canonical.value import Value
 __all__ = ["Capabilities"]
 
 
-class Capabilities(Value, frozen=True, omit_defaults=True, kw_only=False):
+class Capabilities(Value, frozen=True, kw_only=False):
     """What a model accepts beside text (RU-22). Absent means not declared, which is no."""
 
     accepts_image_parts: bool = False

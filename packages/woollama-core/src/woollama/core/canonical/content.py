@@ -20,14 +20,14 @@ __all__ = [
 ]
 
 
-class TextPart(Value, frozen=True, kw_only=True, omit_defaults=True):
+class TextPart(Value, frozen=True, kw_only=True):
     """Plain text."""
 
     text: str
     extra: Mapping[str, Any] = NOTHING
 
 
-class ImagePart(Value, frozen=True, kw_only=True, omit_defaults=True):
+class ImagePart(Value, frozen=True, kw_only=True):
     """An image by ``url``: an ``http(s)`` address or a ``data:`` URL with base64."""
 
     url: str
@@ -35,7 +35,7 @@ class ImagePart(Value, frozen=True, kw_only=True, omit_defaults=True):
     extra: Mapping[str, Any] = NOTHING
 
 
-class AudioPart(Value, frozen=True, kw_only=True, omit_defaults=True):
+class AudioPart(Value, frozen=True, kw_only=True):
     """Sound: base64 ``data`` in ``format`` (``wav`` or ``mp3``)."""
 
     data: str
@@ -43,7 +43,7 @@ class AudioPart(Value, frozen=True, kw_only=True, omit_defaults=True):
     extra: Mapping[str, Any] = NOTHING
 
 
-class FilePart(Value, frozen=True, kw_only=True, omit_defaults=True):
+class FilePart(Value, frozen=True, kw_only=True):
     """A document: a ``data:`` URL in ``file_data``, or the ``file_id`` of one the server has."""
 
     filename: str | None = None
@@ -52,7 +52,7 @@ class FilePart(Value, frozen=True, kw_only=True, omit_defaults=True):
     extra: Mapping[str, Any] = NOTHING
 
 
-class OtherPart(Value, frozen=True, kw_only=True, omit_defaults=True):
+class OtherPart(Value, frozen=True, kw_only=True):
     """A part of a type we do not know, kept as it came; only the OpenAI dialects can send it."""
 
     type: str

@@ -29,14 +29,14 @@ REASONING_ALIASES = ("reasoning", "reasoning_content")
 """The names under which servers and clients write a reply's thinking (wire rule OC-22)."""
 
 
-class FunctionCall(Value, frozen=True, kw_only=True, omit_defaults=True):
+class FunctionCall(Value, frozen=True, kw_only=True):
     """Which function, and its arguments as the model wrote them: text, perhaps not even JSON."""
 
     name: str
     arguments: str
 
 
-class ToolCall(Value, frozen=True, kw_only=True, omit_defaults=True):
+class ToolCall(Value, frozen=True, kw_only=True):
     """A call the model asked for. ``extra_content`` is opaque and goes back verbatim (OC-9)."""
 
     id: str
@@ -54,7 +54,7 @@ class ToolCall(Value, frozen=True, kw_only=True, omit_defaults=True):
         return self.function.arguments
 
 
-class SystemMessage(Value, frozen=True, kw_only=True, omit_defaults=True):
+class SystemMessage(Value, frozen=True, kw_only=True):
     """Instructions. ``role`` keeps apart what the caller called ``developer``."""
 
     content: Content
@@ -62,14 +62,14 @@ class SystemMessage(Value, frozen=True, kw_only=True, omit_defaults=True):
     extra: Mapping[str, Any] = NOTHING
 
 
-class UserMessage(Value, frozen=True, kw_only=True, omit_defaults=True):
+class UserMessage(Value, frozen=True, kw_only=True):
     """What the person said."""
 
     content: Content
     extra: Mapping[str, Any] = NOTHING
 
 
-class AssistantMessage(Value, frozen=True, kw_only=True, omit_defaults=True):
+class AssistantMessage(Value, frozen=True, kw_only=True):
     """What the model said.
 
     Attributes:
@@ -88,7 +88,7 @@ class AssistantMessage(Value, frozen=True, kw_only=True, omit_defaults=True):
     extra: Mapping[str, Any] = NOTHING
 
 
-class ToolMessage(Value, frozen=True, kw_only=True, omit_defaults=True):
+class ToolMessage(Value, frozen=True, kw_only=True):
     """The result of a tool call. ``is_error`` is ours and leaves only where a dialect has it."""
 
     tool_call_id: str
@@ -176,13 +176,13 @@ def _first_text(raw: Mapping[str, Any], keys: Sequence[str]) -> str | None:
 
 
 def _call(value: object, where: str) -> ToolCall:
-    raw = cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+    raw = cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else NOTHING
     function = raw.get("function")
     name: object = None
     arguments: object = None
     if isinstance(function, Mapping):
-        function = cast("Mapping[str, Any]", function)
-        name, arguments = function.get("name"), function.get("arguments")
+        named = cast("Mapping[str, Any]", function)
+        name, arguments = named.get("name"), named.get("arguments")
     if not isinstance(name, str) or not name:
         raise RequestError(
             f"{where} must be a function call with 'id' and 'function': {{'name', 'arguments'}}.",

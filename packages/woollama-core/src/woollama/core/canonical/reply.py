@@ -9,7 +9,7 @@ from woollama.core.canonical.value import NOTHING, Value
 __all__ = ["Reply", "Usage", "usage_to_openai"]
 
 
-class Usage(Value, frozen=True, kw_only=True, omit_defaults=True):
+class Usage(Value, frozen=True, kw_only=True):
     """Token counts as the server reported them; None is unknown and a reported 0 is kept (N-14)."""
 
     prompt_tokens: int | None = None
@@ -45,7 +45,7 @@ def usage_to_openai(usage: Usage) -> dict[str, Any]:
     return body
 
 
-class Reply(Value, frozen=True, kw_only=True, omit_defaults=True):
+class Reply(Value, frozen=True, kw_only=True):
     """One assistant message and how it came about.
 
     Attributes:

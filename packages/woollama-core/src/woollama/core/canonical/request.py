@@ -19,12 +19,13 @@ __all__ = [
     "Tool",
     "ToolChoice",
     "request_from_openai",
+    "tool_to_openai",
 ]
 
 Number = int | float
 
 
-class FunctionTool(Value, frozen=True, kw_only=True, omit_defaults=True):
+class FunctionTool(Value, frozen=True, kw_only=True):
     """A function the model may call. ``parameters`` is its JSON Schema, unchanged."""
 
     name: str
@@ -34,7 +35,7 @@ class FunctionTool(Value, frozen=True, kw_only=True, omit_defaults=True):
     extra: Mapping[str, Any] = NOTHING
 
 
-class OtherTool(Value, frozen=True, kw_only=True, omit_defaults=True):
+class OtherTool(Value, frozen=True, kw_only=True):
     """A tool of a type we do not know, kept as it came."""
 
     type: str
@@ -44,13 +45,13 @@ class OtherTool(Value, frozen=True, kw_only=True, omit_defaults=True):
 Tool = FunctionTool | OtherTool
 
 
-class NamedTool(Value, frozen=True, kw_only=True, omit_defaults=True):
+class NamedTool(Value, frozen=True, kw_only=True):
     """The choice of one function by name."""
 
     name: str
 
 
-class OtherChoice(Value, frozen=True, kw_only=True, omit_defaults=True):
+class OtherChoice(Value, frozen=True, kw_only=True):
     """A tool choice of a shape we do not know, kept as it came."""
 
     raw: Mapping[str, Any]
@@ -59,7 +60,7 @@ class OtherChoice(Value, frozen=True, kw_only=True, omit_defaults=True):
 ToolChoice = Literal["auto", "none", "required"] | NamedTool | OtherChoice
 
 
-class Params(Value, frozen=True, kw_only=True, omit_defaults=True):
+class Params(Value, frozen=True, kw_only=True):
     """What steers the reply. None is: not asked for.
 
     ``max_tokens`` is the one output cap: ``max_completion_tokens`` is read too and wins.
@@ -92,7 +93,7 @@ class Params(Value, frozen=True, kw_only=True, omit_defaults=True):
         return {name: value for name, value in pairs if value is not None}
 
 
-class ChatRequest(Value, frozen=True, kw_only=True, omit_defaults=True):
+class ChatRequest(Value, frozen=True, kw_only=True):
     """One request.
 
     Attributes:
@@ -222,8 +223,14 @@ def _tool(value: object, where: str) -> Tool:
 
 def _tool_choice(value: object) -> ToolChoice | None:
     match value:
-        case None | "auto" | "none" | "required":
-            return value
+        case None:
+            return None
+        case "auto":
+            return "auto"
+        case "none":
+            return "none"
+        case "required":
+            return "required"
         case Mapping():
             raw = cast("Mapping[str, Any]", value)
         case _:
@@ -238,3 +245,17 @@ def _tool_choice(value: object) -> ToolChoice | None:
         if isinstance(name, str):
             return NamedTool(name=name)
     return OtherChoice(raw=raw)
+
+
+def tool_to_openai(tool: Tool) -> dict[str, Any]:
+    """A tool as Chat Completions writes it."""
+    if not isinstance(tool, FunctionTool):
+        return dict(tool.raw)
+    named = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.parameters,
+        "strict": tool.strict,
+    }
+    function = {key: value for key, value in named.items() if value is not None}
+    return {"type": "function", "function": {**function, **tool.extra}}

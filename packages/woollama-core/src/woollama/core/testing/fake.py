@@ -4,6 +4,7 @@ A fake turns a request into a reply. ``FakeTransport`` puts it in the place of t
 ``woollama.core.testing.upstream`` serves it on a loopback port.
 """
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -23,11 +24,12 @@ __all__ = [
     "FakeTransport",
     "count_tokens",
     "json_reply",
+    "pieces",
     "say",
 ]
 
 
-class FakeRequest(Value, frozen=True):
+class FakeRequest(Value, frozen=True, kw_only=True):
     """What a fake got. Header names are in lower case, ``path`` is without the query."""
 
     method: str
@@ -43,7 +45,7 @@ class FakeRequest(Value, frozen=True):
             return None
 
 
-class FakeReply(Value, frozen=True):
+class FakeReply(Value, frozen=True, kw_only=True):
     """What a fake answers: ``chunks`` are its body in the pieces in which it leaves."""
 
     status: int = 200
@@ -63,6 +65,11 @@ def json_reply(status: int, body: Any, headers: Mapping[str, str] = NOTHING) -> 
 def count_tokens(text: str) -> int:
     """Tokens as the fakes count them: the words of a text."""
     return len(text.split())
+
+
+def pieces(text: str) -> list[str]:
+    """A text in the pieces in which the fakes stream it: its words, with the space before each."""
+    return re.findall(r"\s*\S+|\s+", text)
 
 
 def say(

@@ -8,9 +8,9 @@ for any value that is not null.
 
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 
@@ -136,7 +136,8 @@ def _check_encode(dialect: Dialect, case: Case) -> None:
             request, base_url=_BASE_URL, stream=request.stream, settings=settings
         )
     except InferenceError as error:
-        assert case.kind == "refuse", f"refused: {error}"
+        if case.kind != "refuse":
+            raise
         _same(case.json("canonical_error.json"), canonical_error(error))
         return
     assert case.kind != "refuse", f"encoded instead of refused: {wire.body!r}"
@@ -174,7 +175,15 @@ def _check_reply(dialect: Dialect, case: Case, feeding: Feeding) -> None:
         _same(case.json("canonical_response.json"), reply)
     if case.has("canonical_events.json"):
         events = list(canonical_events(deltas, failure))
-        _same(case.json("canonical_events.json"), events)
+        _same(_with_made_id(case.json("canonical_events.json")), events)
+
+
+def _with_made_id(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    # Where the server has no id the golden files say null, and a decoder makes one.
+    return [
+        {**event, "id": "<any>"} if event["type"] == "start" and event["id"] is None else event
+        for event in events
+    ]
 
 
 def decode(
@@ -287,11 +296,12 @@ def matches(expected: Any, actual: Any) -> bool:
     """Whether ``actual`` is what the golden file says, ``"<any>"`` standing for anything set."""
     if expected == "<any>":
         return actual is not None
-    if isinstance(expected, Mapping) and isinstance(actual, Mapping):
-        if expected.keys() != actual.keys():
-            return False
-        return all(matches(expected[key], actual[key]) for key in expected)
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        wanted, got = cast("dict[str, Any]", expected), cast("dict[str, Any]", actual)
+        same_keys = wanted.keys() == got.keys()
+        return same_keys and all(matches(wanted[key], got[key]) for key in wanted)
     if isinstance(expected, list) and isinstance(actual, list):
-        pairs = zip(expected, actual, strict=False)
-        return len(expected) == len(actual) and all(matches(e, a) for e, a in pairs)
+        items, found = cast("list[Any]", expected), cast("list[Any]", actual)
+        same_length = len(items) == len(found)
+        return same_length and all(map(matches, items, found))
     return expected == actual and isinstance(expected, bool) is isinstance(actual, bool)

@@ -10,7 +10,7 @@ from woollama.core.wire.codec import WireRequest
 __all__ = ["NO_LIMITS", "Timeouts", "Transport", "WireResponse"]
 
 
-class Timeouts(Value, frozen=True):
+class Timeouts(Value, frozen=True, kw_only=True):
     """How long to wait, in seconds; None is without end.
 
     Attributes:

@@ -1,7 +1,5 @@
 """Arguments of tool calls: text inside, an object on the wires that want one (wire rule C-8)."""
 
-from collections.abc import Mapping
-
 import msgspec
 
 __all__ = ["arguments_object", "arguments_text"]
@@ -19,7 +17,7 @@ def arguments_object(text: str) -> msgspec.Raw:
         value = msgspec.json.decode(data)
     except (msgspec.DecodeError, RecursionError, UnicodeError):
         return _NONE
-    return msgspec.Raw(data) if isinstance(value, Mapping) else _NONE
+    return msgspec.Raw(data) if isinstance(value, dict) else _NONE
 
 
 def arguments_text(value: object) -> str:

@@ -10,15 +10,14 @@ import msgspec
 
 from woollama.core.canonical import (
     ChatRequest,
-    FunctionTool,
     Message,
     NamedTool,
     OtherChoice,
     SystemMessage,
-    Tool,
     message_to_openai,
     request_from_openai,
     text_of,
+    tool_to_openai,
 )
 from woollama.core.errors import ProviderError
 from woollama.core.wire.chat_reading import ChatReading
@@ -34,8 +33,8 @@ from woollama.core.wire.codec import (
 from woollama.core.wire.faults import reply_error
 from woollama.core.wire.framing import ReplyDecoder
 from woollama.core.wire.model_list import decode_openai_models
+from woollama.core.wire.openai_params import openai_params
 from woollama.core.wire.sse import EventSplitter
-from woollama.core.wire.unspoken import asks_for_nothing, refuse
 
 __all__ = ["COMPATIBLE", "ChatCodec"]
 
@@ -86,25 +85,15 @@ class ChatCodec:
             "messages": [self._message(message) for message in messages],
         }
         if request.tools:
-            body["tools"] = [_tool(tool) for tool in request.tools]
+            body["tools"] = [tool_to_openai(tool) for tool in request.tools]
         if request.tool_choice is not None:
             body["tool_choice"] = _choice(request)
-        asked = request.params.asked()
-        asked.pop("stream_options", None)
-        cap = asked.pop("max_tokens", None)
-        if cap is not None:
-            asked[self._output_field or settings.output_field] = cap
-        if settings.cache_key is not None:
-            asked.setdefault("prompt_cache_key", settings.cache_key)
-        asked.update(request.extra)
-        dropped = tuple(name for name in asked if name in settings.drop_params)
-        for name in dropped:
-            del asked[name]
-        for name in ("options", "keep_alive"):
-            value = asked.pop(name, None)
-            if not asks_for_nothing(name, value):
-                # Ollama's own /v1 would ignore them and load the default context (RU-18).
-                raise refuse(self._name, name)
+        asked, dropped = openai_params(
+            request,
+            settings,
+            dialect=self._name,
+            cap_field=self._output_field or settings.output_field,
+        )
         body.update(asked)
         return body, dropped
 
@@ -150,19 +139,6 @@ def _merged(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     others = tuple(message for message in messages if not isinstance(message, SystemMessage))
     text = "\n\n".join(text_of(message.content) for message in system)
     return (SystemMessage(content=text), *others)
-
-
-def _tool(tool: Tool) -> dict[str, Any]:
-    if not isinstance(tool, FunctionTool):
-        return dict(tool.raw)
-    named = {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.parameters,
-        "strict": tool.strict,
-    }
-    function = {key: value for key, value in named.items() if value is not None}
-    return {"type": "function", "function": {**function, **tool.extra}}
 
 
 def _choice(request: ChatRequest) -> Any:

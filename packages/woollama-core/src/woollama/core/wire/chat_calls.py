@@ -1,11 +1,11 @@
 """Tool calls of a chat stream: fragments of many shapes to one sequence (OC-5 to OC-12, OC-45)."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
-from woollama.core.canonical import Delta, OpaqueDelta, ToolCallDelta
+from woollama.core.canonical import NOTHING, Delta, OpaqueDelta, ToolCallDelta
 
 __all__ = ["CallReading"]
 
@@ -35,7 +35,7 @@ class CallReading:
     def fragment(self, raw: Mapping[str, Any], out: list[Delta]) -> None:
         """Take in one element of ``tool_calls``."""
         function = raw.get("function")
-        named: Mapping[str, Any] = function if isinstance(function, Mapping) else {}
+        named = cast("Mapping[str, Any]", function) if isinstance(function, Mapping) else NOTHING
         name = _filled(named.get("name"))
         call = self._find(raw.get("index"), _filled(raw.get("id")), name)
         arguments = _text(named.get("arguments"))

@@ -95,9 +95,12 @@ class ChatReading:
             return
         for choice in cast("list[Any]", choices):
             # A second choice (n > 1) has no place in a canonical reply.
-            if isinstance(choice, Mapping) and not choice.get("index"):
+            if not isinstance(choice, Mapping):
+                continue
+            read = cast("Mapping[str, Any]", choice)
+            if not read.get("index"):
                 self._start(body, out)
-                self._choice(cast("Mapping[str, Any]", choice), out)
+                self._choice(read, out)
 
     def _start(self, body: Mapping[str, Any], out: list[Delta]) -> None:
         if self._started:
@@ -193,7 +196,7 @@ def _parts(parts: list[Any], out: list[Delta]) -> None:
 
 
 def read_usage(body: Mapping[str, Any]) -> Usage | None:
-    """The usage a chunk or completion reports, in any known place (OC-31); None when it has none."""
+    """The usage a chunk or completion reports, in any known place (OC-31)."""
     raw = body.get("usage")
     if not isinstance(raw, Mapping):
         groq = body.get("x_groq")

@@ -31,24 +31,24 @@ JSON_HEADERS: Mapping[str, str] = MappingProxyType({"content-type": "application
 """The headers of a request whose body is JSON."""
 
 
-class Bearer(Value, frozen=True, tag="bearer"):
+class Bearer(Value, frozen=True, kw_only=True, tag="bearer"):
     """The key goes into ``Authorization: Bearer``."""
 
 
-class Header(Value, frozen=True, tag="header"):
+class Header(Value, frozen=True, kw_only=True, tag="header"):
     """The key goes into a header of its own, ``name`` in lower case."""
 
     name: str
 
 
-class NoKey(Value, frozen=True, tag="none"):
+class NoKey(Value, frozen=True, kw_only=True, tag="none"):
     """The dialect reads no key."""
 
 
 KeyPlace = Bearer | Header | NoKey
 
 
-class WireRequest(Value, frozen=True):
+class WireRequest(Value, frozen=True, kw_only=True):
     """What is to be sent; it never holds a key before ``Target.authorize``.
 
     Attributes:
@@ -66,7 +66,7 @@ class WireRequest(Value, frozen=True):
     dropped: tuple[str, ...] = ()
 
 
-class WireSettings(Value, frozen=True):
+class WireSettings(Value, frozen=True, kw_only=True):
     """What an operator set for a provider or model that changes its wire bodies (RU-4).
 
     Attributes:
@@ -100,7 +100,7 @@ class WireSettings(Value, frozen=True):
     keep_alive: str | int | None = None
 
 
-class ModelInfo(Value, frozen=True):
+class ModelInfo(Value, frozen=True, kw_only=True):
     """One entry of a provider's model list. ``context`` is in tokens, None when not told."""
 
     id: str
@@ -196,7 +196,7 @@ class Codec(Protocol):
         ...
 
 
-class Dialect(Value, frozen=True):
+class Dialect(Value, frozen=True, kw_only=True):
     """A wire language: its name, whose API it belongs to, its codec, where it reads the key."""
 
     name: str

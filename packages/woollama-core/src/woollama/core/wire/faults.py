@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
+from types import MappingProxyType
 from typing import Any, cast
 
 import msgspec
@@ -21,26 +22,33 @@ _NO_CURE = frozenset({"insufficient_quota", "credit_balance_exhausted"})
 _TEXT_LIMIT = 500
 _BAD_GATEWAY = 502
 
-_KIND_WORDS: Mapping[str, str] = {
-    "api_error": "server_error",
-    "authentication_error": "authentication",
-    "billing_error": "billing",
-    "conflict_error": "conflict",
-    "insufficient_quota": "rate_limit",
-    "invalid_prompt": "invalid_request",
-    "invalid_request_error": "invalid_request",
-    "not_found_error": "not_found",
-    "overloaded_error": "overloaded",
-    "permission_error": "permission",
-    "rate_limit_error": "rate_limit",
-    "rate_limit_exceeded": "rate_limit",
-    "request_too_large": "invalid_request",
-    "server_error": "server_error",
-    "server_is_overloaded": "overloaded",
-    "service_unavailable_error": "overloaded",
-    "slow_down": "rate_limit",
-    "timeout_error": "timeout",
-}
+_KIND_WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        "api_error": "server_error",
+        "authentication_error": "authentication",
+        "billing_error": "billing",
+        "bio_policy": "invalid_request",
+        "conflict_error": "conflict",
+        "data_residency_mismatch": "invalid_request",
+        "insufficient_quota": "rate_limit",
+        "invalid_prompt": "invalid_request",
+        "invalid_request_error": "invalid_request",
+        "misalignment_policy_violation": "invalid_request",
+        "not_found_error": "not_found",
+        "overloaded_error": "overloaded",
+        "permission_error": "permission",
+        "rate_limit_error": "rate_limit",
+        "rate_limit_exceeded": "rate_limit",
+        "request_too_large": "invalid_request",
+        "server_error": "server_error",
+        "server_is_overloaded": "overloaded",
+        "service_unavailable_error": "overloaded",
+        "slow_down": "rate_limit",
+        "timeout_error": "timeout",
+        "too_many_requests": "rate_limit",
+        "vector_store_timeout": "timeout",
+    }
+)
 
 
 def kept_headers(headers: Mapping[str, str]) -> dict[str, str]:
@@ -177,7 +185,7 @@ def _kind(status: int | None, native: str | None, code: str | None) -> str:
     if status is not None:
         return kind_of_status(status)
     for word in (native, code):
-        if word in _KIND_WORDS:
+        if word is not None and word in _KIND_WORDS:
             return _KIND_WORDS[word]
     return "server_error"
 

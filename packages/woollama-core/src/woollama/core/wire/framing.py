@@ -18,6 +18,8 @@ LIMIT_BYTES = 64 * 1024 * 1024
 
 _SPACE = b" \t\r\n"
 _BOM = b"\xef\xbb\xbf"
+_CUT = "Input data was truncated"
+"""What msgspec says of good JSON that ends too early."""
 _decoder = msgspec.json.Decoder()
 
 
@@ -25,12 +27,15 @@ def parse(data: bytes) -> Any:
     """JSON to plain values.
 
     Raises:
+        TruncatedReply: it is the beginning of JSON.
         ReplyError: it is not JSON, or nested beyond reason.
     """
     try:
         return _decoder.decode(data)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise ReplyError(
+        # Good JSON that stops too early is a reply that was cut off (C-15).
+        fault = TruncatedReply if str(error) == _CUT else ReplyError
+        raise fault(
             f"The provider answered something that is not JSON ({error}).",
             payload=data[:500].decode(errors="replace"),
         ) from error
@@ -83,7 +88,7 @@ class ReplyDecoder:
         self._splitter = splitter
         self._objects = objects
         self._object: bytearray | None = None
-        self._head = b""
+        self._head: bytes = b""
         self._undecided = True
         self._seen = False
         self._fault: InferenceError | None = None

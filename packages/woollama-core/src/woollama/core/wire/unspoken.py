@@ -4,28 +4,32 @@ A value equal to the API's own default is no request (design decision 17). Anyth
 with its name, or left out and reported where the operator's ``drop_params`` lists it.
 """
 
+import re
 from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from woollama.core.canonical import ChatRequest, FunctionTool, OtherChoice
 from woollama.core.errors import CannotEncode
 
-__all__ = ["asks_for_nothing", "refuse", "unspoken"]
+__all__ = ["asks_for_nothing", "left_out", "refuse", "unspoken"]
 
-_DEFAULTS: Mapping[str, tuple[Any, ...]] = {
-    "frequency_penalty": (0,),
-    "logprobs": (False,),
-    "modalities": (["text"],),
-    "n": (1,),
-    "parallel_tool_calls": (True,),
-    "presence_penalty": (0,),
-    "response_format": ({"type": "text"},),
-    "service_tier": ("auto", "default"),
-    "store": (False,),
-    "top_logprobs": (0,),
-    "truncation": ("disabled",),
-    "verbosity": ("medium",),
-}
+_DEFAULTS: Mapping[str, tuple[Any, ...]] = MappingProxyType(
+    {
+        "frequency_penalty": (0,),
+        "logprobs": (False,),
+        "modalities": (["text"],),
+        "n": (1,),
+        "parallel_tool_calls": (True,),
+        "presence_penalty": (0,),
+        "response_format": ({"type": "text"},),
+        "service_tier": ("auto", "default"),
+        "store": (False,),
+        "top_logprobs": (0,),
+        "truncation": ("disabled",),
+        "verbosity": ("medium",),
+    }
+)
 
 
 def asks_for_nothing(name: str, value: object) -> bool:
@@ -48,6 +52,26 @@ def refuse(dialect: str, param: str, *, kind: str = "unsupported_parameter") -> 
         if kind == "unsupported_parameter"
         else None,
     )
+
+
+def left_out(dialect: str, name: str, value: object, drop: Collection[str]) -> bool:
+    """Whether a field without words asks for something, and the operator allows to leave it out.
+
+    Args:
+        dialect: its name, for the message.
+        name: the field with its place, ``n`` or ``messages[3].name``.
+        value: what it asks for.
+        drop: the operator's ``drop_params``; ``messages.name`` there is that key of any message.
+
+    Raises:
+        CannotEncode: it asks for something, and ``drop`` does not list it.
+    """
+    plain = re.sub(r"\[\d+\]", "", name)
+    if asks_for_nothing(plain.rpartition(".")[2], value):
+        return False
+    if name in drop or plain in drop:
+        return True
+    raise refuse(dialect, name)
 
 
 def unspoken(
@@ -78,11 +102,6 @@ def unspoken(
         for key, value in message.extra.items():
             asked[f"messages[{i}].{key}"] = value
     for name, value in asked.items():
-        if name in spoken or asks_for_nothing(name, value):
-            continue
-        plain = name.partition("].")[2]
-        if name in drop or f"messages.{plain}" in drop:
+        if name not in spoken and left_out(dialect, name, value, drop):
             dropped.append(name)
-            continue
-        raise refuse(dialect, name)
     return tuple(dropped)

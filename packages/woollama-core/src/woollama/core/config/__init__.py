@@ -1,0 +1,1 @@
+"""Configuration files to values, with every problem named by file and place."""

@@ -1,0 +1,148 @@
+"""Reading a configuration file: where it is, what is wrong in it, all of it at once."""
+
+import json
+import os
+import tomllib
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+from woollama.core.config.variables import expand
+from woollama.core.errors import ConfigError
+
+__all__ = ["Problem", "config_dir", "read_file", "read_table", "refuse"]
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """One thing that is wrong: in which file, at which place in it, what, and what to do."""
+
+    file: str
+    place: str
+    message: str
+
+    def __str__(self) -> str:
+        """``file: place: message``."""
+        return ": ".join(part for part in (self.file, self.place, self.message) if part)
+
+
+def refuse(problems: Iterable[Problem]) -> ConfigError:
+    """The error that reports all ``problems``, for the caller to raise."""
+    return ConfigError("\n".join(str(problem) for problem in problems))
+
+
+def config_dir(environ: Mapping[str, str] | None = None) -> Path:
+    """``$WOOLLAMA_CONFIG_DIR``, else ``$XDG_CONFIG_HOME/woollama``, else ``~/.config/woollama``.
+
+    An empty variable counts as unset. Nothing is read and nothing has to exist.
+    """
+    environ = os.environ if environ is None else environ
+    own = environ.get("WOOLLAMA_CONFIG_DIR")
+    if own:
+        return Path(own).expanduser()
+    base = environ.get("XDG_CONFIG_HOME")
+    return (Path(base) if base else Path("~/.config").expanduser()) / "woollama"
+
+
+def read_file(
+    path: Path, environ: Mapping[str, str], *, named: Iterable[tuple[str, ...]] = ()
+) -> dict[str, Any]:
+    """A TOML or JSON file, expanded; ``{}`` when there is none.
+
+    Args:
+        path: its ending says which of the two it is.
+        environ: for ``${VAR}``.
+        named: see ``expand``.
+
+    Raises:
+        ConfigError: it cannot be read or parsed, is no table, or a variable is not set.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise refuse([Problem(str(path), "", f"cannot be read: {error}")]) from error
+    try:
+        tree = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text or "{}")
+    except (ValueError, RecursionError) as error:
+        kind = "TOML" if path.suffix == ".toml" else "JSON"
+        raise refuse([Problem(str(path), "", f"is not valid {kind}: {error}")]) from error
+    if not isinstance(tree, dict):
+        raise refuse([Problem(str(path), "", "must hold a table at the top")])
+    expanded, missing = expand(cast("dict[str, Any]", tree), environ, named=named)
+    if missing:
+        names = ", ".join(missing)
+        advice = "set each, or write ${NAME:-default}"
+        raise refuse([Problem(str(path), "", f"unset variables: {names}; {advice}")])
+    return expanded
+
+
+def read_table(
+    raw: object, shape: type[S], *, file: str, place: str
+) -> tuple[S | None, list[Problem]]:
+    """One table of a file as a value, and everything that is wrong in it.
+
+    Args:
+        raw: what stands at ``place``.
+        shape: the Struct that names the keys and their types.
+        file: for the problems.
+        place: the table's name, ``inferencers.work``.
+
+    Returns:
+        The value, None when there are problems; and the problems.
+    """
+    if not isinstance(raw, Mapping):
+        return None, [Problem(file, place, f"must be a table, not {_kind(raw)}")]
+    table = cast("Mapping[str, Any]", raw)
+    fields = {field.encode_name: field for field in msgspec.structs.fields(shape)}
+    problems: list[Problem] = []
+    for key, value in table.items():
+        where = f"{place}.{key}" if place else key
+        field = fields.get(key)
+        if field is None:
+            problems.append(Problem(file, where, _unknown(key, fields)))
+            continue
+        try:
+            msgspec.convert(value, field.type)
+        except msgspec.ValidationError as error:
+            problems.append(Problem(file, where, _explain(error)))
+    problems.extend(
+        Problem(file, place, f"needs the key {name!r}")
+        for name, field in fields.items()
+        if field.required and name not in table
+    )
+    if problems:
+        return None, problems
+    try:
+        return msgspec.convert(table, shape), []
+    except (msgspec.ValidationError, ValueError) as error:
+        return None, [Problem(file, place, _explain(error))]
+
+
+def _unknown(key: str, fields: Iterable[str]) -> str:
+    known = sorted(fields)
+    near = get_close_matches(key, known, n=1)
+    advice = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+    return f"unknown key; {advice}"
+
+
+def _explain(error: Exception) -> str:
+    reason, _, place = str(error).partition(" - at `$")
+    inner = place.rstrip("`").lstrip(".")
+    text = reason[:1].lower() + reason[1:]
+    return f"{text} (at {inner})" if inner and inner != "..." else text
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, bool):
+        return "a boolean"
+    if isinstance(value, str):
+        return "a string"
+    if isinstance(value, int | float):
+        return "a number"
+    return "a list" if isinstance(value, list) else "nothing"

@@ -1,0 +1,51 @@
+"""Putting a key where a dialect reads it: the only place where a secret meets a request."""
+
+from collections.abc import Mapping
+
+from woollama.core.errors import ConfigError
+from woollama.core.wire import Bearer, Header, KeyPlace, NoKey
+
+__all__ = ["name_of_place", "place_key"]
+
+
+def name_of_place(place: KeyPlace) -> str:
+    """The word for a place in configuration: ``bearer``, or the header's name."""
+    match place:
+        case Bearer():
+            return "bearer"
+        case Header(name=name):
+            return name
+        case NoKey():
+            return "none"
+
+
+def place_key(
+    place: KeyPlace, headers: Mapping[str, str], key: str | None, *, owner: str
+) -> dict[str, str]:
+    """The headers with the key in its place; unchanged without one.
+
+    Args:
+        place: where the dialect reads it.
+        headers: names in lower case.
+        key: the secret; it appears in no error.
+        owner: the provider's name.
+
+    Raises:
+        ConfigError: the key holds characters that no header can carry.
+    """
+    placed = dict(headers)
+    if not key:
+        return placed
+    if not key.isprintable() or not key.isascii():
+        raise ConfigError(
+            f"The key of provider {owner!r} holds characters that no header can carry.",
+            hint="Look for a line break in it.",
+        )
+    match place:
+        case Bearer():
+            placed["authorization"] = f"Bearer {key}"
+        case Header(name=name):
+            placed[name] = key
+        case NoKey():
+            pass
+    return placed

@@ -1,0 +1,134 @@
+"""The registry: providers by name, model names to targets. A value its owner passes around."""
+
+import os
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, cast
+
+from woollama.core.errors import ConfigError, RequestError, UnknownModel
+from woollama.core.providers.builtin import BUILTIN, builtin_providers
+from woollama.core.providers.configured import provider_from_table, read_inferencers
+from woollama.core.providers.provider import Provider
+from woollama.core.providers.target import Target
+
+__all__ = ["ModelRegistry", "provider_names"]
+
+
+def provider_names() -> list[str]:
+    """The names of the built-in providers, in their order."""
+    return [provider.name for provider in BUILTIN]
+
+
+class ModelRegistry:
+    """Providers by name. Empty when made without any; reads no file unless asked to."""
+
+    def __init__(
+        self, inferencers: Mapping[str, Provider | Mapping[str, Any]] | Iterable[Provider] = ()
+    ) -> None:
+        """Holds the given providers.
+
+        Args:
+            inferencers: name to provider, or to a mapping with the keys of an ``[inferencers.x]``
+                table; or just providers.
+
+        Raises:
+            ConfigError: an unknown dialect or key, a missing ``base_url``.
+        """
+        self._providers: dict[str, Provider] = {}
+        if isinstance(inferencers, Mapping):
+            named = cast("Mapping[str, Provider | Mapping[str, Any]]", inferencers)
+            for name, provider in named.items():
+                self._put(_as_provider(name, provider))
+        else:
+            for provider in inferencers:
+                self._put(provider)
+
+    @classmethod
+    def builtin(cls, environ: Mapping[str, str] | None = None) -> "ModelRegistry":
+        """The built-in providers, ``$WOOLLAMA_OLLAMA_URL`` honoured; no file is read."""
+        return cls(builtin_providers(environ))
+
+    @classmethod
+    def from_config(
+        cls, path: Path | None = None, environ: Mapping[str, str] | None = None
+    ) -> "ModelRegistry":
+        """The built-in providers with ``inferencers.toml`` put over them, read anew each time.
+
+        Args:
+            path: the file; None is the one in the configuration directory. It may be missing.
+            environ: the environment; None is the process's own.
+
+        Raises:
+            ConfigError: anything wrong in the file, all of it at once.
+        """
+        environ = os.environ if environ is None else environ
+        return cls(read_inferencers(path, environ))
+
+    def add(
+        self,
+        provider: Provider | str,
+        base_url: str | None = None,
+        *,
+        api_key_env: str | None = None,
+        extra_body: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Adds a provider, or replaces the one of that name wholly.
+
+        Either ``add(Provider(...))`` or ``add(name, base_url, api_key_env=…, extra_body=…)``.
+
+        Raises:
+            ConfigError: it cannot be used as it is; the message says why.
+        """
+        if isinstance(provider, str):
+            if not base_url:
+                raise ConfigError(f"Provider {provider!r} needs a base_url.")
+            provider = Provider(provider, base_url, api_key_env or None, extra_body or {})
+        self._put(provider)
+
+    def _put(self, provider: Provider) -> None:
+        if not provider.name or "/" in provider.name:
+            raise ConfigError(f"A provider's name may not be empty or hold '/': {provider.name!r}.")
+        provider.check()
+        self._providers[provider.name] = provider
+
+    def get(self, name: str) -> Provider | None:
+        """The provider of this name, None when there is none."""
+        return self._providers.get(name)
+
+    def names(self) -> list[str]:
+        """The providers' names, sorted."""
+        return sorted(self._providers)
+
+    def all(self) -> dict[str, Provider]:
+        """Name to provider, in the order of adding."""
+        return dict(self._providers)
+
+    def resolve(self, model: str) -> Target:
+        """The target of ``<provider>/<model>``; the model may hold further slashes.
+
+        Raises:
+            UnknownModel: no such provider; the message lists those there are.
+            RequestError: the name has no model.
+        """
+        name, slash, rest = model.partition("/")
+        provider = self._providers.get(name)
+        if provider is None:
+            raise UnknownModel(self._unknown(model, name), param="model", code="model_not_found")
+        if not slash or not rest:
+            raise RequestError(
+                f"{model!r} names a provider and no model: write {name}/<model>.", param="model"
+            )
+        return Target(provider, rest)
+
+    def _unknown(self, model: str, name: str) -> str:
+        near = get_close_matches(name, self._providers, n=1)
+        advice = f" Did you mean {near[0]!r}?" if near else ""
+        known = ", ".join(self._providers) or "none"
+        return f"No provider for the model {model!r}: known providers are {known}.{advice}"
+
+
+def _as_provider(name: str, given: Provider | Mapping[str, Any]) -> Provider:
+    if not isinstance(given, Mapping):
+        return given
+    return provider_from_table(name, given)

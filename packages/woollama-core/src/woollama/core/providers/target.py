@@ -1,0 +1,150 @@
+"""A target: provider + dialect + model, ready to be asked."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from woollama.core.canonical import Capabilities, ChatRequest
+from woollama.core.errors import RequestError
+from woollama.core.providers.keys import place_key
+from woollama.core.providers.provider import ModelSettings, Provider
+from woollama.core.wire import Dialect, WireRequest, WireSettings
+
+__all__ = ["Target", "check_effort"]
+
+_NOT_DECLARED = ModelSettings()
+
+
+class Target:
+    """One model of one provider. Unpacks as ``(provider, model)``.
+
+    Attributes:
+        provider: who is asked.
+        model: the provider's own name of the model.
+        dialect: how it is asked.
+        declared: what the operator declared of this model.
+    """
+
+    __slots__ = ("_settings", "declared", "dialect", "model", "provider")
+
+    def __init__(self, provider: Provider, model: str) -> None:
+        """Looks the dialect and the model's settings up once."""
+        self.provider = provider
+        self.model = model
+        self.dialect: Dialect = provider.dialect_for(model)
+        self.declared = provider.model_settings.get(model, _NOT_DECLARED)
+        self._settings: WireSettings | None = None
+
+    def __iter__(self) -> Iterator[Provider | str]:
+        """``provider, model = target``."""
+        return iter((self.provider, self.model))
+
+    def __repr__(self) -> str:
+        """The name it is asked for by."""
+        return f"Target({self.name!r}, dialect={self.dialect.name!r})"
+
+    @property
+    def name(self) -> str:
+        """``<provider>/<model>``."""
+        return f"{self.provider.name}/{self.model}"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model accepts: its own declaration over its provider's."""
+        base, own = self.provider.capabilities, self.declared
+        return Capabilities(
+            accepts_image_parts=_over(own.vision, base.accepts_image_parts),
+            accepts_audio=_over(own.audio, base.accepts_audio),
+            accepts_structured=_over(own.structured, base.accepts_structured),
+        )
+
+    @property
+    def settings(self) -> WireSettings:
+        """The provider's wire settings with the model's own put over them."""
+        if self._settings is None:
+            own = self.declared
+            base = self.provider.settings
+            changes = {
+                "extra_body": self.provider.extra_body or None,
+                "max_output_tokens": own.max_output_tokens,
+                "num_ctx": own.num_ctx,
+                "keep_alive": own.keep_alive,
+                "cache_control": own.cache_control,
+            }
+            changes = {key: value for key, value in changes.items() if value is not None}
+            self._settings = msgspec.structs.replace(base, **changes) if changes else base
+        return self._settings
+
+    def at(self, base_url: str | None) -> "Target":
+        """The same target at another address, which a caller chose for one call."""
+        if not base_url:
+            return self
+        return Target(msgspec.structs.replace(self.provider, base_url=base_url), self.model)
+
+    def prepare(self, request: ChatRequest) -> ChatRequest:
+        """The request under the provider's own model name, with the declared defaults filled in.
+
+        Raises:
+            RequestError: the effort is none of those that the model declares (A-13).
+        """
+        own = self.declared
+        params = request.params
+        effort = check_effort(self, params.reasoning_effort)
+        changes = {
+            "reasoning_effort": effort if params.reasoning_effort is None else None,
+            "temperature": own.temperature if params.temperature is None else None,
+            "seed": own.seed if params.seed is None else None,
+        }
+        changes = {key: value for key, value in changes.items() if value is not None}
+        if changes:
+            params = msgspec.structs.replace(params, **changes)
+        return msgspec.structs.replace(request, model=self.model, params=params)
+
+    def encode(self, request: ChatRequest, *, stream: bool) -> WireRequest:
+        """The wire request in the target's dialect, without a key.
+
+        Raises:
+            RequestError: see ``prepare`` and ``Codec.encode``.
+        """
+        return self.dialect.codec.encode(
+            self.prepare(request),
+            base_url=self.provider.base_url,
+            stream=stream,
+            settings=self.settings,
+        )
+
+    def authorize(self, wire: WireRequest, api_key: str | None = None) -> WireRequest:
+        """The same request with the key in the dialect's place: the last act before the transport.
+
+        Args:
+            wire: without a key.
+            api_key: the caller's own, instead of the configured one.
+
+        Raises:
+            ConfigError: a key is needed and there is none, or it may not go to this host (A-15).
+        """
+        headers = {**wire.headers, **self.provider.extra_headers}
+        key = self.provider.find_key(api_key, url=wire.url)
+        headers = place_key(self.dialect.key_place, headers, key, owner=self.provider.name)
+        return msgspec.structs.replace(wire, headers=headers)
+
+
+def _over(own: bool | None, base: bool) -> bool:
+    return base if own is None else own
+
+
+def check_effort(target: Target, asked: str | None) -> str | None:
+    """The effort to send: the asked one, else the declared one, else None.
+
+    Raises:
+        RequestError: the model declares efforts and the asked one is none of them.
+    """
+    own = target.declared
+    if asked is None:
+        return own.effort
+    if own.efforts and asked not in own.efforts:
+        raise RequestError(
+            f"{target.name} takes the efforts {', '.join(own.efforts)}, not {asked!r}.",
+            param="reasoning_effort",
+        )
+    return asked

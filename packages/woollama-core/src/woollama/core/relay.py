@@ -1,0 +1,130 @@
+"""The same dialect on both sides: the request's bytes pass, and so do the reply's.
+
+Only top-level keys of the request are looked at, each value as the raw JSON that came: unknown
+fields, large numbers and the order of everything inside survive (RU-15, RU-16).
+"""
+
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import msgspec
+
+from woollama.core.errors import CannotEncode, RequestError
+from woollama.core.exchange import open_reply
+from woollama.core.providers import Target
+from woollama.core.providers.target import check_effort
+from woollama.core.retries import NO_RETRIES, Retries, enter_with_retries
+from woollama.core.transport.base import Timeouts, Transport, WireResponse
+from woollama.core.wire import WireRequest
+from woollama.core.wire.codec import JSON_HEADERS
+
+__all__ = ["RawBody", "open_relay", "raw_body"]
+
+RawBody = dict[str, msgspec.Raw]
+"""A JSON object's top-level keys with their values as raw JSON."""
+
+_raw_bodies = msgspec.json.Decoder(RawBody)
+_text = msgspec.json.Decoder(str)
+_encoder = msgspec.json.Encoder()
+_NOTHING = frozenset({b"null", b"{}", b"[]", b'""'})
+
+
+def raw_body(body: bytes) -> RawBody:
+    """The top level of a request's body.
+
+    Raises:
+        RequestError: it is not a JSON object; says what it is instead.
+    """
+    if not body.strip():
+        raise RequestError("The request body is empty; it must be a JSON object.")
+    try:
+        return _raw_bodies.decode(body)
+    except msgspec.ValidationError as error:
+        raise RequestError(f"The request body must be a JSON object: {error}.") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RequestError(f"The request body is not valid JSON: {error}.") from error
+    except RecursionError as error:
+        raise RequestError("The request body is nested too deeply.") from error
+
+
+@asynccontextmanager
+async def open_relay(
+    target: Target,
+    body: RawBody,
+    path: str,
+    *,
+    transport: Transport,
+    api_key: str | None = None,
+    timeouts: Timeouts = Timeouts(),  # noqa: B008 - an immutable value
+    retries: Retries = NO_RETRIES,
+) -> AsyncGenerator[WireResponse]:
+    """Sends ``body`` to ``<base_url><path>`` with the target's model in it.
+
+    Args:
+        target: who is asked.
+        body: the client's; it is not changed.
+        path: below the provider's base URL, ``/chat/completions``.
+        transport: how the bytes travel.
+        api_key: the caller's own key.
+        timeouts: how long to wait.
+        retries: how often to ask again before the first byte.
+
+    Raises:
+        RequestError: an effort the model does not take, or fields that only Ollama's own API has.
+        ProviderError: the reply's status says no.
+        TransportError: there was no reply.
+    """
+    wire = WireRequest(
+        method="POST",
+        url=f"{target.provider.base_url.rstrip('/')}{path}",
+        headers=JSON_HEADERS,
+        body=_encoder.encode(_fields(target, body)),
+    )
+    wire = target.authorize(wire, api_key)
+    async with AsyncExitStack() as stack:
+        yield await enter_with_retries(
+            stack,
+            lambda: open_reply(target, wire, transport=transport, timeouts=timeouts),
+            retries,
+        )
+
+
+def _fields(target: Target, body: RawBody) -> dict[str, Any]:
+    settings, declared = target.settings, target.declared
+    fields: dict[str, Any] = {**settings.extra_body, **body} if settings.extra_body else dict(body)
+    fields["model"] = target.model
+    for name in ("options", "keep_alive"):
+        if name in body and bytes(body[name]) not in _NOTHING:
+            raise CannotEncode(
+                f"{target.name} is asked by Chat Completions, which has no place for {name!r}.",
+                param=name,
+                hint="Only a provider of kind 'ollama' takes it.",
+            )
+    if settings.output_field != "max_tokens" and "max_tokens" in fields:
+        cap = fields.pop("max_tokens")
+        fields.setdefault(settings.output_field, cap)
+    if declared.efforts or declared.effort:
+        effort = check_effort(target, _effort(body))
+        if effort is not None:
+            fields["reasoning_effort"] = effort
+    for name, value in (("temperature", declared.temperature), ("seed", declared.seed)):
+        if value is not None:
+            fields.setdefault(name, value)
+    if settings.cache_key is not None:
+        fields.setdefault("prompt_cache_key", settings.cache_key)
+    for name in settings.drop_params:
+        fields.pop(name, None)
+    return fields
+
+
+def _effort(body: RawBody) -> str | None:
+    raw = body.get("reasoning_effort")
+    if raw is None or bytes(raw) == b"null":
+        return None
+    try:
+        return _text.decode(raw)
+    except msgspec.DecodeError as error:
+        raise RequestError(
+            "'reasoning_effort' must be a string.", param="reasoning_effort"
+        ) from error

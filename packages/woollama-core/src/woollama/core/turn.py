@@ -1,0 +1,126 @@
+"""One request to a target and the deltas of its reply."""
+
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from secrets import token_hex
+
+from woollama.core.canonical import Assembly, ChatRequest, Delta, Reply
+from woollama.core.errors import InferenceError, TruncatedReply
+from woollama.core.exchange import open_reply
+from woollama.core.providers import Target
+from woollama.core.retries import NO_RETRIES, Retries, enter_with_retries
+from woollama.core.transport.base import Timeouts, Transport, WireResponse
+from woollama.core.wire.faults import kept_headers
+
+__all__ = ["Turn", "fetch_reply", "new_id", "open_turn"]
+
+
+def new_id() -> str:
+    """A fresh id of 24 letters and digits."""
+    return token_hex(12)
+
+
+class Turn:
+    """A reply under way.
+
+    Attributes:
+        deltas: its deltas as they come; iterate them once, inside the context.
+        headers: the reply headers worth passing on.
+        dropped: the parameters that were left out because the provider's ``drop_params`` says so.
+    """
+
+    def __init__(
+        self, deltas: AsyncIterator[Delta], headers: Mapping[str, str], dropped: tuple[str, ...]
+    ) -> None:
+        """Made by ``open_turn``."""
+        self.deltas = deltas
+        self.headers = headers
+        self.dropped = dropped
+
+
+@asynccontextmanager
+async def open_turn(
+    target: Target,
+    request: ChatRequest,
+    *,
+    transport: Transport,
+    stream: bool,
+    api_key: str | None = None,
+    timeouts: Timeouts = Timeouts(),  # noqa: B008 - an immutable value
+    retries: Retries = NO_RETRIES,
+) -> AsyncGenerator[Turn]:
+    """Asks ``target``; leaving the context closes the upstream request.
+
+    Args:
+        target: who is asked.
+        request: what; its ``model`` is replaced by the target's.
+        transport: how the bytes travel.
+        stream: whether the provider is asked to send the reply as it comes.
+        api_key: the caller's own key.
+        timeouts: how long to wait.
+        retries: how often to ask again before the first byte.
+
+    Raises:
+        InferenceError: on entry, whatever went wrong before the reply began; while iterating,
+            whatever ended it early.
+    """
+    wire = target.encode(request, stream=stream)
+    wire = target.authorize(wire, api_key)
+    async with AsyncExitStack() as stack:
+        response = await enter_with_retries(
+            stack,
+            lambda: open_reply(target, wire, transport=transport, timeouts=timeouts),
+            retries,
+        )
+        deltas = _deltas(target, response)
+        yield Turn(deltas, kept_headers(response.headers), wire.dropped)
+
+
+async def _deltas(target: Target, response: WireResponse) -> AsyncIterator[Delta]:
+    decoder = target.dialect.codec.decoder(new_id=new_id, now=time.time)
+    try:
+        async for chunk in response.chunks:
+            for delta in decoder.feed(chunk):
+                yield delta
+            if decoder.done:
+                break
+        for delta in decoder.finish():
+            yield delta
+    except TruncatedReply as error:
+        # R-14: with the content type it came under, without its body.
+        kind = response.headers.get("content-type", "no content type")
+        error.hint = f"Provider {target.provider.name!r} sent it as {kind}."
+        raise
+    except InferenceError as error:
+        error.headers = {**kept_headers(response.headers), **error.headers}
+        raise
+
+
+async def fetch_reply(
+    target: Target,
+    request: ChatRequest,
+    *,
+    transport: Transport,
+    api_key: str | None = None,
+    timeouts: Timeouts = Timeouts(),  # noqa: B008 - an immutable value
+    retries: Retries = NO_RETRIES,
+) -> Reply:
+    """The whole reply, released only after a good end (A-16).
+
+    Raises:
+        InferenceError: whatever went wrong.
+    """
+    assembly = Assembly()
+    async with open_turn(
+        target,
+        request,
+        transport=transport,
+        stream=False,
+        api_key=api_key,
+        timeouts=timeouts,
+        retries=retries,
+    ) as turn:
+        async for delta in turn.deltas:
+            assembly.add(delta)
+    return assembly.reply()
