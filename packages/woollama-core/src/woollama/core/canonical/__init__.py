@@ -12,6 +12,7 @@ from woollama.core.canonical.content import (
     TextPart,
     content_from_openai,
     content_to_openai,
+    part_from_openai,
     text_of,
 )
 from woollama.core.canonical.events import (
@@ -97,6 +98,7 @@ __all__ = [
     "deltas_of",
     "message_from_openai",
     "message_to_openai",
+    "part_from_openai",
     "request_from_openai",
     "text_of",
     "tool_to_openai",

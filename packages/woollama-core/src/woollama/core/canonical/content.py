@@ -16,6 +16,7 @@ __all__ = [
     "TextPart",
     "content_from_openai",
     "content_to_openai",
+    "part_from_openai",
     "text_of",
 ]
 
@@ -77,13 +78,18 @@ def content_from_openai(value: object, where: str) -> Content:
         return value
     if isinstance(value, Sequence):
         parts = cast("Sequence[object]", value)
-        return tuple(_part(part, f"{where}[{i}]") for i, part in enumerate(parts))
+        return tuple(part_from_openai(part, f"{where}[{i}]") for i, part in enumerate(parts))
     raise RequestError(
         f"{where} must be a string or a list of parts, not {type(value).__name__}.", param=where
     )
 
 
-def _part(value: object, where: str) -> Part:
+def part_from_openai(value: object, where: str) -> Part:
+    """One content part as a client wrote it, to canonical; a type we do not know is kept.
+
+    Raises:
+        RequestError: it lacks what its type needs.
+    """
     if not isinstance(value, Mapping):
         raise RequestError(
             f"{where} must be an object with a 'type', not {type(value).__name__}.", param=where
