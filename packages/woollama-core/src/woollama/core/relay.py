@@ -4,7 +4,7 @@ Only top-level keys of the request are looked at, each value as the raw JSON tha
 fields, large numbers and the order of everything inside survive (RU-15, RU-16).
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
@@ -19,7 +19,7 @@ from woollama.core.transport.base import Timeouts, Transport, WireResponse
 from woollama.core.wire import WireRequest
 from woollama.core.wire.codec import JSON_HEADERS
 
-__all__ = ["RawBody", "open_relay", "raw_body"]
+__all__ = ["RawBody", "chat_fields", "open_relay", "raw_body"]
 
 RawBody = dict[str, msgspec.Raw]
 """A JSON object's top-level keys with their values as raw JSON."""
@@ -51,7 +51,7 @@ def raw_body(body: bytes) -> RawBody:
 @asynccontextmanager
 async def open_relay(
     target: Target,
-    body: RawBody,
+    fields: Mapping[str, Any],
     path: str,
     *,
     transport: Transport,
@@ -59,11 +59,11 @@ async def open_relay(
     timeouts: Timeouts = Timeouts(),  # noqa: B008 - an immutable value
     retries: Retries = NO_RETRIES,
 ) -> AsyncGenerator[WireResponse]:
-    """Sends ``body`` to ``<base_url><path>`` with the target's model in it.
+    """Sends ``fields`` to ``<base_url><path>`` with the target's model in them.
 
     Args:
         target: who is asked.
-        body: the client's; it is not changed.
+        fields: the top level of the client's body; for chat what ``chat_fields`` made of it.
         path: below the provider's base URL, ``/chat/completions``.
         transport: how the bytes travel.
         api_key: the caller's own key.
@@ -71,7 +71,6 @@ async def open_relay(
         retries: how often to ask again before the first byte.
 
     Raises:
-        RequestError: an effort the model does not take, or fields that only Ollama's own API has.
         ProviderError: the reply's status says no.
         TransportError: there was no reply.
     """
@@ -79,7 +78,7 @@ async def open_relay(
         method="POST",
         url=f"{target.provider.base_url.rstrip('/')}{path}",
         headers=JSON_HEADERS,
-        body=_encoder.encode(_fields(target, body)),
+        body=_encoder.encode({**target.settings.extra_body, **fields, "model": target.model}),
     )
     wire = target.authorize(wire, api_key)
     async with AsyncExitStack() as stack:
@@ -90,10 +89,18 @@ async def open_relay(
         )
 
 
-def _fields(target: Target, body: RawBody) -> dict[str, Any]:
+def chat_fields(target: Target, body: RawBody) -> dict[str, Any]:
+    """The top level of a chat request with the target's settings applied (RU-16).
+
+    A default effort is added and one outside the model's list refused, the output cap is renamed,
+    declared defaults are filled in, what ``drop_params`` lists is left out.
+
+    Raises:
+        RequestError: an effort the model does not take.
+        CannotEncode: fields that only Ollama's own API has (RU-18).
+    """
     settings, declared = target.settings, target.declared
-    fields: dict[str, Any] = {**settings.extra_body, **body} if settings.extra_body else dict(body)
-    fields["model"] = target.model
+    fields: dict[str, Any] = dict(body)
     for name in ("options", "keep_alive"):
         if name in body and bytes(body[name]) not in _NOTHING:
             raise CannotEncode(

@@ -25,18 +25,29 @@ class Turn:
     """A reply under way.
 
     Attributes:
-        deltas: its deltas as they come; iterate them once, inside the context.
+        batches: its deltas as they come, those of one read together; iterate them once, inside the
+            context.
         headers: the reply headers worth passing on.
         dropped: the parameters that were left out because the provider's ``drop_params`` says so.
     """
 
     def __init__(
-        self, deltas: AsyncIterator[Delta], headers: Mapping[str, str], dropped: tuple[str, ...]
+        self,
+        batches: AsyncIterator[tuple[Delta, ...]],
+        headers: Mapping[str, str],
+        dropped: tuple[str, ...],
     ) -> None:
         """Made by ``open_turn``."""
-        self.deltas = deltas
+        self.batches = batches
         self.headers = headers
         self.dropped = dropped
+
+    @property
+    async def deltas(self) -> AsyncIterator[Delta]:
+        """The deltas of the batches, one by one."""
+        async for batch in self.batches:
+            for delta in batch:
+                yield delta
 
 
 @asynccontextmanager
@@ -73,20 +84,20 @@ async def open_turn(
             lambda: open_reply(target, wire, transport=transport, timeouts=timeouts),
             retries,
         )
-        deltas = _deltas(target, response)
-        yield Turn(deltas, kept_headers(response.headers), wire.dropped)
+        batches = _batches(target, response)
+        yield Turn(batches, kept_headers(response.headers), wire.dropped)
 
 
-async def _deltas(target: Target, response: WireResponse) -> AsyncIterator[Delta]:
+async def _batches(target: Target, response: WireResponse) -> AsyncIterator[tuple[Delta, ...]]:
     decoder = target.dialect.codec.decoder(new_id=new_id, now=time.time)
     try:
         async for chunk in response.chunks:
-            for delta in decoder.feed(chunk):
-                yield delta
+            deltas = decoder.feed(chunk)
+            if deltas:
+                yield deltas
             if decoder.done:
                 break
-        for delta in decoder.finish():
-            yield delta
+        yield decoder.finish()
     except TruncatedReply as error:
         # R-14: with the content type it came under, without its body.
         kind = response.headers.get("content-type", "no content type")

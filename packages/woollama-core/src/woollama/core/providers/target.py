@@ -75,6 +75,20 @@ class Target:
             self._settings = msgspec.structs.replace(base, **changes) if changes else base
         return self._settings
 
+    def relays(self, dialect: str) -> bool:
+        """Whether bytes of a client that speaks ``dialect`` may pass as they are (RU-15).
+
+        Not when a setting asks for something that only decoding gives.
+        """
+        settings, provider = self.provider.settings, self.provider
+        return (
+            self.dialect.name == dialect
+            and provider.relay
+            and not provider.think_tags
+            and not settings.merge_system
+            and settings.schema_mode == "as_is"
+        )
+
     def at(self, base_url: str | None) -> "Target":
         """The same target at another address, which a caller chose for one call."""
         if not base_url:
