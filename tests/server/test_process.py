@@ -42,7 +42,7 @@ def python(
     """Launches of a small program that reports the process it is."""
     return lambda: Launch(
         argv=(sys.executable, "-c", program),
-        env={},
+        env={name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")},
         ready=pid_it_said,
         first_input=first_input,
         watches_stdin=watches_stdin,
@@ -200,6 +200,14 @@ async def test_a_start_waits_the_back_off_out_after_a_child_that_served() -> Non
         assert 0.19 <= anyio.current_time() - before
 
 
+async def test_a_child_that_served_long_enough_starts_the_count_anew() -> None:
+    limits = Limits(start_timeout_s=10, backoff_s=300, backoff_limit_s=300, calm_s=0)
+    async with supervised(python(SERVES), Watcher(), limits=limits) as supervisor:
+        for _ in range(3):
+            os.kill(await supervisor.start(), signal.SIGKILL)
+            assert await supervisor.died(within_s=10)
+
+
 def test_the_first_restart_is_immediate_and_the_wait_grows_to_its_limit() -> None:
     limits = Limits(backoff_s=0.5, backoff_limit_s=10)
     assert [0, 0, 0.5, 1, 2, 4, 8, 10] == [limits.delay_s(falls) for falls in range(8)]
@@ -295,6 +303,14 @@ async def test_a_child_that_ignores_the_request_to_end_is_killed() -> None:
         pid = await supervisor.start()
         assert alive(pid)
     assert not alive(pid)
+
+
+async def test_a_child_that_watches_its_stdin_is_left_to_end_by_itself(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    program = f"{SERVES}; open({str(mark)!r}, 'w').write('tidied up')"
+    async with supervised(python(program), Watcher()) as supervisor:
+        await supervisor.start()
+    assert "tidied up" == mark.read_text()
 
 
 async def test_the_log_keeps_its_end_only() -> None:

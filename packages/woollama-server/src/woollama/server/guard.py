@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 
-GRACE_S = 5.0
+GRACE_S = 2.0
 """How long the program may take to end before it is killed."""
 
 

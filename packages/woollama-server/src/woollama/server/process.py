@@ -125,7 +125,8 @@ async def open_process(launch: Launch[T]) -> Process:
     Raises:
         OSError: there is no such program, or the system has no room for it.
     """
-    guard = () if launch.watches_stdin else (sys.executable, "-I", "-S", str(_GUARD))
+    # -P: a script's own directory is otherwise searched first, and ours holds a whole server.
+    guard = () if launch.watches_stdin else (sys.executable, "-P", str(_GUARD))
     return await anyio.open_process(
         [*guard, *launch.argv],
         cwd=launch.cwd,
@@ -142,14 +143,20 @@ async def hand_over(data: bytes, process: Process) -> None:
 
 
 async def end_process(process: Process, *, stop_timeout_s: float) -> None:
-    """Close stdin, ask, wait, kill; then nothing of the child or its group is left."""
+    """Close stdin, wait, ask, wait, kill; then nothing of the child or its group is left.
+
+    Each wait is half the time. The first suffices for a child that watches its stdin, unless it
+    is busy with its start.
+    """
     with anyio.CancelScope(shield=True):
         if process.stdin is not None:
             await process.stdin.aclose()
-        if process.returncode is None:
-            _signal(process, signal.SIGTERM)
-            with anyio.move_on_after(stop_timeout_s):
-                await process.wait()
+        for ask in (None, signal.SIGTERM):
+            if process.returncode is None:
+                if ask is not None:
+                    _signal(process, ask)
+                with anyio.move_on_after(stop_timeout_s / 2):
+                    await process.wait()
         _signal(process, _KILL)
         with anyio.move_on_after(_KILL_WAIT_S):
             await process.aclose()

@@ -41,7 +41,7 @@ class Limits(Value, frozen=True, kw_only=True):
 
     Attributes:
         start_timeout_s: from the start of the process to its readiness.
-        stop_timeout_s: between asking it to end and killing it.
+        stop_timeout_s: between closing its stdin and killing it; it is asked to end in between.
         backoff_s: the wait before the second start in a row; the first one is immediate, each
             further one waits twice as long.
         backoff_limit_s: the longest wait.
@@ -50,7 +50,7 @@ class Limits(Value, frozen=True, kw_only=True):
     """
 
     start_timeout_s: float = 60.0
-    stop_timeout_s: float = 5.0
+    stop_timeout_s: float = 4.0
     backoff_s: float = 0.5
     backoff_limit_s: float = 10.0
     calm_s: float = 30.0
@@ -204,7 +204,7 @@ class Supervisor(Generic[T]):
         return run.ended.is_set()
 
     async def stop(self) -> None:
-        """End the child in order: close its stdin, ask, wait, kill. Nothing when there is none."""
+        """End the child in order: close its stdin, ask, kill. Nothing when there is none."""
         run = self._run
         if run is not None:
             run.scope.cancel()
