@@ -17,6 +17,7 @@ from woollama.server.local.config import LocalConfig, ModelConfig
 from woollama.server.local.embedded import LoadingNotice, LocalPlugin
 from woollama.server.local.models import BUNDLED_MODEL
 from woollama.server.plugins.contract import PLUGIN_API_VERSION, PluginContext
+from woollama.server.plugins.loader import load_plugins
 from woollama.server.supervision import ChildEvent, ChildState
 
 
@@ -46,6 +47,15 @@ def test_the_entry_point_gives_the_plugin() -> None:
         made.api_version,
         made.config_type,
     )
+
+
+def test_its_section_is_read_by_the_loader_and_a_wrong_key_is_named() -> None:
+    (enabled,) = load_plugins(("local",), {"local": {"models": {"x": {"path": "x.gguf"}}}})
+    assert LocalConfig(models={"x": ModelConfig(path="x.gguf")}) == enabled.config
+    (enabled,) = load_plugins(("local",), {})
+    assert LocalConfig() == enabled.config
+    with pytest.raises(ConfigError, match=r"plugins\.local.*pfad"):
+        load_plugins(("local",), {"local": {"models": {"x": {"pfad": "x.gguf"}}}})
 
 
 async def test_ru_52_it_brings_a_provider_with_a_transport_of_its_own(tmp_path: Path) -> None:

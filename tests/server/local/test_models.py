@@ -1,5 +1,6 @@
 """Which models ``local`` finds, and what its section of woollama.toml may hold."""
 
+import re
 import sys
 import tomllib
 from pathlib import Path
@@ -8,9 +9,11 @@ import msgspec
 import pytest
 
 from woollama.core.errors import ConfigError
-from woollama.server.local.config import LocalConfig, default_models_dir
+from woollama.server.local.config import LocalConfig, ModelConfig, default_models_dir
 from woollama.server.local.models import BUNDLED_MODEL, LocalModel, find_models
 from woollama.server.local.template import CHATML
+
+GUIDE = Path(__file__).parents[3] / "docs" / "howto" / "embedded-model.md"
 
 
 def config_of(text: str) -> LocalConfig:
@@ -162,3 +165,13 @@ def test_a_model_without_a_file_is_refused_by_name(tmp_path: Path) -> None:
 def test_a_wrong_key_or_value_of_the_section_is_refused(text: str) -> None:
     with pytest.raises(msgspec.ValidationError):
         config_of(text)
+
+
+def test_the_guide_names_every_key_and_its_example_is_accepted() -> None:
+    guide = GUIDE.read_text("utf-8")
+    for shape in (LocalConfig, ModelConfig):
+        for field in msgspec.structs.fields(shape):
+            assert f"| `{field.encode_name}` |" in guide
+    (example,) = re.findall(r"```toml\n(.*?)```", guide, re.DOTALL)
+    section = msgspec.convert(tomllib.loads(example)["plugins"]["local"], LocalConfig)
+    assert {"coder", BUNDLED_MODEL} == set(section.models)
