@@ -371,6 +371,12 @@ def test_ol_26_no_system_prompt_is_added_or_moved() -> None:
     assert [HI, late] == messages(HI, late)
 
 
+def test_oc_41_system_messages_are_merged_where_a_setting_says_so() -> None:
+    late = {"role": "developer", "content": "s"}
+    sent = messages(late, HI, late, settings=WireSettings(merge_system=True))
+    assert [{"role": "system", "content": "s\n\ns"}, HI] == sent
+
+
 def test_c_1_developer_is_sent_as_system() -> None:
     assert [{"role": "system", "content": "d"}] == messages({"role": "developer", "content": "d"})
 

@@ -13,10 +13,8 @@ from woollama.core.canonical import (
     Message,
     NamedTool,
     OtherChoice,
-    SystemMessage,
     message_to_openai,
     request_from_openai,
-    text_of,
     tool_to_openai,
 )
 from woollama.core.errors import ProviderError
@@ -32,6 +30,7 @@ from woollama.core.wire.codec import (
 )
 from woollama.core.wire.faults import reply_error
 from woollama.core.wire.framing import ReplyDecoder
+from woollama.core.wire.merging import merged
 from woollama.core.wire.model_list import decode_openai_models
 from woollama.core.wire.openai_params import openai_params
 from woollama.core.wire.sse import EventSplitter
@@ -79,7 +78,7 @@ class ChatCodec:
     def _body(
         self, request: ChatRequest, settings: WireSettings
     ) -> tuple[dict[str, Any], tuple[str, ...]]:
-        messages = _merged(request.messages) if settings.merge_system else request.messages
+        messages = merged(request.messages) if settings.merge_system else request.messages
         body: dict[str, Any] = {
             "model": request.model,
             "messages": [self._message(message) for message in messages],
@@ -130,15 +129,6 @@ class ChatCodec:
     def decode_models(self, body: bytes) -> tuple[ModelInfo, ...]:
         """See ``Codec.decode_models``."""
         return decode_openai_models(body)
-
-
-def _merged(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    system = [message for message in messages if isinstance(message, SystemMessage)]
-    if len(system) < 2 and messages[: len(system)] == tuple(system):
-        return messages
-    others = tuple(message for message in messages if not isinstance(message, SystemMessage))
-    text = "\n\n".join(text_of(message.content) for message in system)
-    return (SystemMessage(content=text), *others)
 
 
 def _choice(request: ChatRequest) -> Any:

@@ -5,6 +5,7 @@ act.
 """
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, cast
 
 import msgspec
@@ -28,6 +29,7 @@ from woollama.core.wire.codec import (
 )
 from woollama.core.wire.faults import reply_error
 from woollama.core.wire.framing import ReplyDecoder, parse
+from woollama.core.wire.merging import merged
 from woollama.core.wire.ndjson import LineSplitter
 from woollama.core.wire.ollama_messages import NAME, MessageWriter
 from woollama.core.wire.ollama_reading import OllamaReading, unix_seconds
@@ -76,12 +78,9 @@ _SPOKEN = frozenset(
     }
 )
 
-_EFFORTS: Mapping[str, str | bool] = {
-    "none": False,
-    "minimal": "low",
-    "xhigh": "max",
-    "ultra": "max",
-}
+_EFFORTS: Mapping[str, str | bool] = MappingProxyType(
+    {"none": False, "minimal": "low", "xhigh": "max", "ultra": "max"}
+)
 """Efforts that have another word here (OL-6); all others are sent as they are."""
 
 
@@ -94,11 +93,11 @@ class OllamaCodec:
         """See ``Codec.encode``; a base URL that ends in ``/v1`` loses it (O-1)."""
         dropped = _refuse_unspoken(request, settings)
         writer = MessageWriter(settings.drop_params)
+        messages = merged(request.messages) if settings.merge_system else request.messages
         body: dict[str, Any] = {
             "model": request.model,
             "messages": [
-                writer.message(message, f"messages[{i}]")
-                for i, message in enumerate(request.messages)
+                writer.message(message, f"messages[{i}]") for i, message in enumerate(messages)
             ],
             # Absent would mean true (OL-1).
             "stream": stream,

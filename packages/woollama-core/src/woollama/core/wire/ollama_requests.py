@@ -3,6 +3,7 @@
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
+from types import MappingProxyType
 from typing import Any, cast
 
 from woollama.core.canonical import ChatRequest, request_from_openai
@@ -11,15 +12,17 @@ from woollama.core.wire.data_urls import data_url
 
 __all__ = ["OPTIONS_BY_PARAM", "request_from_ollama"]
 
-OPTIONS_BY_PARAM: Mapping[str, str] = {
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "seed": "seed",
-    "stop": "stop",
-    "max_tokens": "num_predict",
-    "presence_penalty": "presence_penalty",
-    "frequency_penalty": "frequency_penalty",
-}
+OPTIONS_BY_PARAM: Mapping[str, str] = MappingProxyType(
+    {
+        "temperature": "temperature",
+        "top_p": "top_p",
+        "seed": "seed",
+        "stop": "stop",
+        "max_tokens": "num_predict",
+        "presence_penalty": "presence_penalty",
+        "frequency_penalty": "frequency_penalty",
+    }
+)
 """The parameters that stand under ``options`` on this wire, and their names there (OL-2)."""
 
 _OWN = frozenset({"model", "messages", "stream", "format", "options", "think"})

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -20,7 +21,7 @@ from woollama.core.wire.arguments import arguments_object
 
 __all__ = ["OllamaFake"]
 
-_METHODS = {"/api/chat": "POST", "/api/tags": "GET"}
+_METHODS: Mapping[str, str] = MappingProxyType({"/api/chat": "POST", "/api/tags": "GET"})
 _OTHER_KEY_PLACES = ("api-key", "x-api-key")
 _SIGN_IN = "https://example.org/connect"
 _DEFAULT_MODEL = "qwen3:4b"

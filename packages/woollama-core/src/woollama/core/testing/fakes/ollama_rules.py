@@ -8,6 +8,7 @@ Unknown ``options`` are taken, as there (OL-22).
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -41,13 +42,15 @@ _FLOATS = (
     "top_p",
     "typical_p",
 )
-_OPTIONS: Mapping[str, tuple[Any, str]] = {
-    # The server cuts the fraction off where it wants an integer.
-    **dict.fromkeys(_INTEGERS, (Number, "integer")),
-    **dict.fromkeys(_FLOATS, (Number, "float32")),
-    "stop": (list[str], "array"),
-    "use_mmap": (bool, "boolean"),
-}
+_OPTIONS: Mapping[str, tuple[Any, str]] = MappingProxyType(
+    {
+        # The server cuts the fraction off where it wants an integer.
+        **dict.fromkeys(_INTEGERS, (Number, "integer")),
+        **dict.fromkeys(_FLOATS, (Number, "float32")),
+        "stop": (list[str], "array"),
+        "use_mmap": (bool, "boolean"),
+    }
+)
 
 
 class _Strict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
