@@ -12,6 +12,7 @@ from woollama.core.canonical import (
     UserMessage,
     request_from_openai,
 )
+from woollama.core.errors import RequestError
 from woollama.core.wire.demands import a_list, a_string, an_object, wrong
 from woollama.core.wire.responses_history import messages_of_items
 from woollama.core.wire.shapes import object_of
@@ -35,6 +36,10 @@ def request_from_responses(body: Mapping[str, Any]) -> ChatRequest:
         RequestError: a field has the wrong type, or an item stands for something that only the
             server which made it knows; ``param`` names it.
     """
+    if body.get("messages") is not None:
+        raise RequestError(
+            "'messages' belongs to chat completions: send 'input'.", param="messages"
+        )
     others = {key: value for key, value in body.items() if key not in _OWN}
     request = request_from_openai(
         {

@@ -1,6 +1,7 @@
 """The output items of a Responses reply, from whichever of their four sources comes first."""
 
 from collections.abc import Callable, Mapping
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any
 
@@ -35,7 +36,7 @@ class OutputReading:
         self._refusal = TextChannel(RefusalDelta, budget)
         self._reasoning = TextChannel(ReasoningDelta, budget, separator="\n\n")
         self._calls = ItemCalls(new_id, budget)
-        self._places = Places()
+        self._places = Places(budget)
         self._sources: dict[int, str] = {}
         self._opaque: set[int] = set()
         self._finished: dict[int, Mapping[str, Any]] = {}
@@ -73,10 +74,12 @@ class OutputReading:
         kind, index, field = _PIECES[name]
         place = self._places.spoken_of(event, kind)
         part = count_in(event, index) or 0
-        text = arguments_text(event.get("delta" if step == "delta" else field))
+        key = "delta" if step == "delta" else field
         if kind == "function_call":
-            (self._calls.add if step == "delta" else self._calls.settle)(place, text, out)
+            take = self._calls.add if step == "delta" else self._calls.settle
+            take(place, arguments_text(event.get(key)), out)
             return True
+        text = text_in(event, key)
         channel = self._refusal if name == "refusal" else self._text
         if kind == "reasoning":
             channel = self._reasoning
@@ -102,7 +105,7 @@ class OutputReading:
         """
         items = [object_of(item) for item in output]
         found = [(self._places.of_output(i, item), item) for i, item in enumerate(items)]
-        for place, item in sorted(found or self._finished.items(), key=_place):
+        for place, item in sorted(found or self._finished.items(), key=itemgetter(0)):
             self._read(place, item, out)
         for channel in (self._reasoning, self._text, self._refusal):
             channel.close_all(out)
@@ -140,7 +143,3 @@ class OutputReading:
         if item.get("encrypted_content") and place not in self._opaque:
             self._opaque.add(place)
             out.append(OpaqueDelta(NAME, "item", item))
-
-
-def _place(found: tuple[int, Mapping[str, Any]]) -> int:
-    return found[0]

@@ -7,6 +7,7 @@ Ids of one item may differ between events (RE-16), so the index decides; servers
 from collections.abc import Mapping
 from typing import Any
 
+from woollama.core.wire.responses_texts import ENTRY, Budget
 from woollama.core.wire.shapes import count_in, text_in
 
 __all__ = ["Places"]
@@ -15,8 +16,9 @@ __all__ = ["Places"]
 class Places:
     """The items of one reply by place, each of one kind."""
 
-    def __init__(self) -> None:
-        """No item yet."""
+    def __init__(self, budget: Budget) -> None:
+        """No item yet; each one known costs something of ``budget``."""
+        self._budget = budget
         self._kinds: dict[int, str] = {}
         self._by_id: dict[str, int] = {}
         self._finished: set[int] = set()
@@ -71,12 +73,15 @@ class Places:
         return None
 
     def _note(self, place: int, item: Mapping[str, Any]) -> int:
-        self._kinds.setdefault(place, text_in(item, "type"))
-        self._last = max(self._last, place)
+        if place not in self._kinds:
+            self._budget.spend(ENTRY)
+            self._kinds[place] = text_in(item, "type")
+            self._last = max(self._last, place)
         for key in ("id", "call_id"):
             name = text_in(item, key)
-            if name:
-                self._by_id.setdefault(name, place)
+            if name and name not in self._by_id:
+                self._budget.spend(ENTRY + len(name))
+                self._by_id[name] = place
         return place
 
     def _last_open(self, kind: str) -> int:

@@ -44,7 +44,9 @@ class ResponsesReading:
         kind = text_in(body, "type").removeprefix("response.")
         match kind:
             case "created" | "queued" | "in_progress":
-                self._start(mapping_in(body, "response"), out)
+                response = mapping_in(body, "response")
+                self._usage = _usage(response) or self._usage
+                self._start(response, out)
             case "completed" | "incomplete" | "failed":
                 response = mapping_in(body, "response")
                 self._terminal(response, text_in(response, "status") or kind, out)
@@ -94,13 +96,14 @@ class ResponsesReading:
     def _terminal(self, response: Mapping[str, Any], status: str, out: list[Delta]) -> None:
         if status == "failed" or response.get("error"):
             raise _failure(response.get("error"))
+        # Neither says that the reply is whole (RE-17).
         if status == "cancelled":
             raise ProviderError("The response was cancelled.", "canceled", payload=response)
         if status not in {"completed", "incomplete"}:
-            raise TruncatedReply(f"stream ended with the response {status!r} (RE-17)")
+            raise TruncatedReply(f"stream ended with the response {status!r}")
         self._start(response, out)
         self._output.end(list_in(response, "output"), out)
-        self._usage = _usage(response)
+        self._usage = _usage(response) or self._usage
         self._finish = self._finish_of(response, status)
 
     def _finish_of(self, response: Mapping[str, Any], status: str) -> Finish:
@@ -135,10 +138,8 @@ def _usage(response: Mapping[str, Any]) -> Usage | None:
     raw = mapping_in(response, "usage")
     if not raw:
         return None
-    prompt, completion = (
-        mapping_in(raw, "input_tokens_details"),
-        mapping_in(raw, "output_tokens_details"),
-    )
+    prompt = mapping_in(raw, "input_tokens_details")
+    completion = mapping_in(raw, "output_tokens_details")
     return Usage(
         prompt_tokens=count_in(raw, "input_tokens"),
         completion_tokens=count_in(raw, "output_tokens"),

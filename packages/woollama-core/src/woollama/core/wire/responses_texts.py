@@ -12,10 +12,14 @@ from woollama.core.canonical import Delta
 from woollama.core.errors import ReplyError
 from woollama.core.wire.shapes import list_in, object_of, text_in
 
-__all__ = ["LIMIT_CHARACTERS", "Budget", "Received", "TextChannel", "reasoning_texts"]
+__all__ = ["ENTRY", "LIMIT_CHARACTERS", "Budget", "Received", "TextChannel", "reasoning_texts"]
 
 LIMIT_CHARACTERS = 64 * 1024 * 1024
 """The most that is kept of one reply."""
+
+
+ENTRY = 256
+"""What remembering one more item or part counts for."""
 
 
 class Budget:
@@ -99,7 +103,11 @@ class TextChannel:
         if not text:
             return
         self._budget.spend(len(text))
-        self._received.setdefault((item, part), Received()).add(text)
+        received = self._received.get((item, part))
+        if received is None:
+            self._budget.spend(ENTRY)
+            received = self._received[item, part] = Received()
+        received.add(text)
         if self._is_behind_an_open_one(item):
             self._held.setdefault(item, []).append((part, text))
         else:
