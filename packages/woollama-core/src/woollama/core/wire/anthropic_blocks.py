@@ -195,7 +195,8 @@ def part_from_block(raw: Mapping[str, Any], where: str) -> Part:
         case {"type": str(kind)}:
             return OtherPart(type=kind, raw=raw)
         case _:
-            raise RequestError(f"{where}.type must be a string such as 'text'.", param=where)
+            at = f"{where}.type"
+            raise RequestError(f"{at} must be a string such as 'text'.", param=at)
 
 
 def _from_source(raw: Mapping[str, Any]) -> Part:

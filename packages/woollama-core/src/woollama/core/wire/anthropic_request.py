@@ -54,11 +54,10 @@ _READ = frozenset(
         "top_p",
     }
 )
-_NAMES: tuple[tuple[str, str], ...] = (
+_NATIVE_NAMES: tuple[tuple[str, str], ...] = (
     ("stop", "stop_sequences"),
     ("user", "metadata.user_id"),
     ("reasoning_effort", "output_config.effort"),
-    ("response_format", "output_config.format"),
 )
 
 
@@ -136,7 +135,7 @@ def _params(asked: Mapping[str, Any]) -> Params:
     except msgspec.ValidationError as error:
         reason, _, place = str(error).partition(" - at `$.")
         name = place.rstrip("`")
-        for canonical, native in _NAMES:
+        for canonical, native in _NATIVE_NAMES:
             name = name.replace(canonical, native)
         raise RequestError(f"'{name}': {reason}.", param=name) from error
 
