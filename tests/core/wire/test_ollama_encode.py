@@ -302,7 +302,12 @@ def test_ol_8_none_sends_no_tools_and_auto_is_not_said() -> None:
 
 
 @pytest.mark.parametrize(
-    "choice", ["required", {"type": "function", "function": {"name": "get_weather"}}]
+    "choice",
+    [
+        "required",
+        {"type": "function", "function": {"name": "get_weather"}},
+        {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": []}},
+    ],
 )
 def test_ol_8_a_forced_call_is_refused_or_dropped_as_the_operator_says(choice: Any) -> None:
     error = refused(tools=[WEATHER], tool_choice=choice)

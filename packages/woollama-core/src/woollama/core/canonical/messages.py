@@ -9,6 +9,7 @@ from woollama.core.canonical.content import (
     Content,
     content_from_openai,
     content_to_openai,
+    text_of,
 )
 from woollama.core.canonical.value import NOTHING, Value
 from woollama.core.errors import RequestError
@@ -160,16 +161,19 @@ def _assistant(raw: Mapping[str, Any], where: str) -> AssistantMessage:
     return AssistantMessage(
         content=None if content is None else content_from_openai(content, f"{where}.content"),
         tool_calls=tuple(_call(item, f"{where}.tool_calls[{i}]") for i, item in enumerate(items)),
-        reasoning=_first_text(raw, REASONING_ALIASES),
-        refusal=_first_text(raw, ("refusal",)),
+        reasoning=_first_text(raw, REASONING_ALIASES, where),
+        refusal=_first_text(raw, ("refusal",), where),
         reasoning_details=tuple(details),
         extra=_rest(raw, *known),
     )
 
 
-def _first_text(raw: Mapping[str, Any], keys: Sequence[str]) -> str | None:
+def _first_text(raw: Mapping[str, Any], keys: Sequence[str], where: str) -> str | None:
     for key in keys:
         value = raw.get(key)
+        if isinstance(value, list):
+            # Cerebras takes its thinking in parts too.
+            value = text_of(content_from_openai(cast("list[Any]", value), f"{where}.{key}"))
         if isinstance(value, str) and value:
             return value
     return None

@@ -43,17 +43,26 @@ _encoder = msgspec.json.Encoder()
 class ChatCodec:
     """Chat Completions, told apart only by how history is written (A-2 to A-4)."""
 
-    def __init__(self, name: str, *, reasoning: str, output_field: str | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        reasoning: str,
+        output_field: str | None = None,
+        opaque: bool = False,
+    ) -> None:
         """One dialect of the family.
 
         Args:
             name: the dialect's, for messages.
             reasoning: the key of an assistant's thinking in history.
             output_field: the field of the output cap, where the dialect fixes it.
+            opaque: whether servers may want back what only they understand (RU-12).
         """
         self._name = name
         self._reasoning = reasoning
         self._output_field = output_field
+        self._opaque = opaque
 
     def encode(
         self, request: ChatRequest, *, base_url: str, stream: bool, settings: WireSettings
@@ -100,6 +109,10 @@ class ChatCodec:
         body = message_to_openai(message, reasoning=self._reasoning)
         if body["role"] == "developer":
             body["role"] = "system"
+        if not self._opaque:
+            body.pop("reasoning_details", None)
+            for call in body.get("tool_calls", ()):
+                call.pop("extra_content", None)
         return body
 
     def decode_request(self, body: Mapping[str, Any]) -> ChatRequest:
@@ -144,7 +157,7 @@ def _choice(request: ChatRequest) -> Any:
 COMPATIBLE = Dialect(
     name="compatible",
     family="openai",
-    codec=ChatCodec("compatible", reasoning="reasoning_content"),
+    codec=ChatCodec("compatible", reasoning="reasoning_content", opaque=True),
     key_place=Bearer(),
 )
 """Chat Completions as everyone but a few speaks it; the default of kind ``openai``."""
