@@ -93,6 +93,22 @@ def check_body(body: dict[str, Any]) -> None:
     assert [] == misfits(typed, shape)
 
 
+def test_a_body_that_does_not_fit_is_told_by_its_place() -> None:
+    block = {"type": "text", "text": "hi", "colour": "red"}
+    body: dict[str, Any] = {
+        "model": "claude-x",
+        "messages": [{"role": "user", "content": [block]}],
+        "stop_sequences": "END",
+        "seed": 1,
+    }
+    assert {
+        "$.max_tokens: missing",
+        "$.seed: unknown",
+        "$.messages[0].content[0].colour: unknown",
+        "$.stop_sequences: no list",
+    } == set(misfits(body, MessageCreateParamsNonStreaming))
+
+
 @pytest.mark.parametrize("case", REQUESTS, ids=lambda case: case.path.name)
 def test_what_the_golden_requests_say_fits_the_types(case: Any) -> None:
     check_body(case.json("wire_request.json"))
