@@ -16,6 +16,7 @@ from woollama.core.canonical import (
     Finish,
     FunctionCall,
     ReasoningDelta,
+    Reply,
     Start,
     SystemMessage,
     TextDelta,
@@ -327,6 +328,30 @@ def test_a_1_neither_the_address_nor_the_models_name_chooses_the_dialect(
     for dialect in (CEREBRAS, COMPATIBLE):
         at_cerebras = encode(other, dialect, "https://api.cerebras.ai/v1")
         assert encode(request, dialect) | {"model": "gpt-oss-120b"} == at_cerebras
+
+
+REPLIES = st.builds(
+    say,
+    st.none() | WORDS,
+    reasoning=st.none() | WORDS,
+    calls=st.lists(CALLS, max_size=2),
+    usage=st.just(Usage(prompt_tokens=1, completion_tokens=2)),
+)
+
+
+@given(REPLIES, st.lists(st.integers(0, 10_000), max_size=6))
+def test_any_cut_of_the_bytes_gives_the_same_deltas(reply: Reply, places: list[int]) -> None:
+    asked = {"model": "gpt-oss-120b", "messages": [HI], "stream": True}
+    data = b"".join(CerebrasFake().render(reply, asked).chunks)
+    whole = read([data])
+    ends = sorted({place % (len(data) + 1) for place in places})
+    assert whole == read([data[a:b] for a, b in itertools.pairwise([0, *ends, len(data)])])
+    assert whole == read([data[i : i + 1] for i in range(len(data))])
+
+
+@given(st.lists(st.binary(max_size=40) | st.binary().map(lambda b: b"data: " + b), max_size=4))
+def test_no_bytes_raise_anything_but_our_errors(chunks: list[bytes]) -> None:
+    read(chunks)
 
 
 def ask(fake: CerebrasFake, dialect: Dialect, messages: list[Any]) -> FakeReply:

@@ -477,6 +477,8 @@ def test_c_3_a_key_of_a_part_is_refused_or_dropped() -> None:
 def test_c_3_a_name_that_is_no_text_names_no_tool() -> None:
     result = {"role": "tool", "tool_call_id": "a", "content": "1", "name": 7}
     assert "messages[0].name" == refused(messages=[result]).param
+    settings = WireSettings(drop_params=frozenset({"messages.name"}))
+    assert "tool_name" not in messages(result, settings=settings)[0]
 
 
 def test_the_scale_of_an_image_is_left_to_the_server_and_reported() -> None:

@@ -22,6 +22,7 @@ from woollama.core.canonical import (
 from woollama.core.errors import CannotEncode
 from woollama.core.wire.arguments import arguments_object
 from woollama.core.wire.data_urls import split_data_url
+from woollama.core.wire.shapes import text_in
 from woollama.core.wire.unspoken import left_out
 
 __all__ = ["NAME", "MessageWriter"]
@@ -86,7 +87,7 @@ class MessageWriter:
     def _result(self, message: ToolMessage, where: str) -> dict[str, Any]:
         body = {"role": "tool", **self._content(message.content, where)}
         # Older servers tie results by the tool's name alone (OL-5).
-        name = self._names.get(message.tool_call_id) or message.extra.get("name")
+        name = self._names.get(message.tool_call_id) or text_in(message.extra, "name")
         if name:
             body["tool_name"] = name
         if message.tool_call_id:
