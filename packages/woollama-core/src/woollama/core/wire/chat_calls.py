@@ -3,9 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-import msgspec
-
 from woollama.core.canonical import NOTHING, Delta, OpaqueDelta, ToolCallDelta
+from woollama.core.wire.arguments import arguments_text
 
 __all__ = ["CallReading"]
 
@@ -38,7 +37,7 @@ class CallReading:
         named = cast("Mapping[str, Any]", function) if isinstance(function, Mapping) else NOTHING
         name = _filled(named.get("name"))
         call = self._find(raw.get("index"), _filled(raw.get("id")), name)
-        arguments = _text(named.get("arguments"))
+        arguments = arguments_text(named.get("arguments"))
         if not call.opened:
             call.waiting += arguments
             if name is None:
@@ -90,11 +89,3 @@ class CallReading:
 def _filled(value: object) -> str | None:
     # Later fragments carry empty ids and names (OC-7), some servers write the word null (OC-11).
     return value if isinstance(value, str) and value not in {"", "null"} else None
-
-
-def _text(arguments: object) -> str:
-    if arguments is None:
-        return ""
-    if isinstance(arguments, str):
-        return arguments
-    return msgspec.json.encode(arguments).decode()
