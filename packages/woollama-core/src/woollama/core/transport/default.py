@@ -4,6 +4,7 @@ This is the only mutable state of a module in the core. Embedders who pass ``tra
 touch it.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator
 from importlib.util import find_spec
 
@@ -13,15 +14,12 @@ from woollama.core.transport.base import Transport
 
 __all__ = ["default_transport", "make_transport"]
 
-_transport: RunVar[Transport] = RunVar("woollama_transport")
-_keeper: RunVar[AsyncGenerator[None]] = RunVar("woollama_transport_keeper")
+_kept: RunVar[tuple[Transport, AsyncGenerator[None]] | None] = RunVar("woollama_transport", None)
 
 
 def make_transport() -> Transport:
     """A transport for the running loop: the fast one on asyncio when its extra is installed."""
-    from sniffio import current_async_library
-
-    if current_async_library() == "asyncio" and find_spec("aiohttp") is not None:
+    if _on_asyncio() and find_spec("aiohttp") is not None:
         # HTTP libraries cost most of the import time of this package: loaded on first use.
         from woollama.core.transport.fast import FastTransport
 
@@ -31,17 +29,25 @@ def make_transport() -> Transport:
     return HttpTransport()
 
 
+def _on_asyncio() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
 async def default_transport() -> Transport:
     """The running loop's transport, made on first use."""
-    transport = _transport.get(None)
-    if transport is None:
-        transport = make_transport()
-        _transport.set(transport)
-        keeper = _keep(transport)
-        # A suspended generator: the loop's own shutdown of generators closes it, and with it the
-        # transport. Nothing else tells a library that a loop is about to end.
-        await anext(keeper)
-        _keeper.set(keeper)
+    kept = _kept.get()
+    if kept is not None:
+        return kept[0]
+    transport = make_transport()
+    keeper = _keep(transport)
+    # A suspended generator: the loop's own shutdown of generators closes it, and with it the
+    # transport. Nothing else tells a library that a loop is about to end.
+    await anext(keeper)
+    _kept.set((transport, keeper))
     return transport
 
 
@@ -49,5 +55,7 @@ async def _keep(transport: Transport) -> AsyncGenerator[None]:
     try:
         yield
     finally:
+        # Both hold on to their loop; held by it in turn, none of the three would ever go.
+        _kept.set(None)
         await transport.aclose()
         await checkpoint()

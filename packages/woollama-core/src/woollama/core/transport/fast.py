@@ -4,20 +4,24 @@ import asyncio
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from types import SimpleNamespace
-from typing import Any
+from typing import Self
 
 import aiohttp
+from aiohttp.http_exceptions import ContentEncodingError, HttpProcessingError
 from yarl import URL
 
 from woollama.core.errors import TransportError
 from woollama.core.transport.base import Timeouts, WireResponse
 from woollama.core.transport.network import (
+    AGENT_HEADERS,
     cut,
-    limited,
+    garbled,
+    no_address,
+    other_loop,
     proxy_for,
     timed_out,
     unreachable,
+    unsendable,
 )
 from woollama.core.wire.codec import WireRequest
 
@@ -33,103 +37,92 @@ class FastTransport:
     def __init__(self) -> None:
         """Opens nothing yet."""
         self._session: aiohttp.ClientSession | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     @asynccontextmanager
     async def open(
         self, request: WireRequest, *, timeouts: Timeouts
     ) -> AsyncGenerator[WireResponse]:
         """See ``Transport.open``."""
-        async with limited(timeouts.whole, request.url):
-            reply = await self._send(request, timeouts)
-            watch = _Watch(reply, timeouts.between)
-            try:
-                yield _Response(request.url, reply, watch)
-            finally:
-                watch.stop()
-                # Closing an unread reply drops its connection: the peer sees that we left.
-                reply.close()
-
-    async def _send(self, request: WireRequest, timeouts: Timeouts) -> aiohttp.ClientResponse:
-        connection = SimpleNamespace(reused=False)
+        watch = _Watch(request.url, timeouts)
+        reply = await self._send(request, watch)
         try:
-            return await self._attempt(request, timeouts, connection)
-        except aiohttp.ClientConnectionError as error:
+            yield _Response(reply, watch)
+        finally:
+            watch.stop()
+            # Closing an unread reply drops its connection: the peer sees that we left.
+            reply.close()
+
+    async def _send(self, request: WireRequest, watch: "_Watch") -> aiohttp.ClientResponse:
+        try:
+            return await self._attempt(request, watch)
+        except _StaleConnection:
             # A pooled connection that the peer closed while it was idle never carried the request.
-            stale = connection.reused and not isinstance(error, aiohttp.ClientConnectorError)
-            if not stale:
-                raise self._failure(request.url, error) from error
+            pass
         try:
-            return await self._attempt(request, timeouts, connection)
-        except aiohttp.ClientConnectionError as error:
-            raise self._failure(request.url, error) from error
+            return await self._attempt(request, watch)
+        except _StaleConnection as again:
+            raise cut(request.url, again) from again.__cause__
 
-    async def _attempt(
-        self, request: WireRequest, timeouts: Timeouts, connection: SimpleNamespace
-    ) -> aiohttp.ClientResponse:
+    async def _attempt(self, request: WireRequest, watch: "_Watch") -> aiohttp.ClientResponse:
         url = request.url
-        connection.reused = False
-        secure = url.startswith("https:")
-        limits = aiohttp.ClientTimeout(total=None, sock_connect=timeouts.connect)
+        proxy = proxy_for(url)
+        secure: ssl.SSLContext | bool = _tls() if url.startswith("https:") else True
+        seconds, what = watch.before_first_byte()
+        limits = aiohttp.ClientTimeout(total=None, sock_connect=watch.timeouts.connect)
         try:
-            async with asyncio.timeout(timeouts.first_byte):
+            async with asyncio.timeout(seconds):
                 return await self._opened().request(
                     request.method,
                     URL(url, encoded=True),
                     data=request.body or None,
                     headers=request.headers,
                     allow_redirects=False,
-                    proxy=proxy_for(url),
-                    ssl=_tls() if secure else True,
+                    proxy=proxy,
+                    ssl=secure,
                     timeout=limits,
-                    trace_request_ctx=connection,
                 )
         except aiohttp.ConnectionTimeoutError as error:
-            raise timed_out(url, "did not accept a connection", timeouts.connect) from error
+            limit = watch.timeouts.connect
+            raise timed_out(url, "did not accept a connection", limit, connecting=True) from error
         except TimeoutError as error:
-            raise timed_out(url, "did not answer", timeouts.first_byte) from error
-        except (aiohttp.InvalidURL, ValueError) as error:
-            raise TransportError(f"{url!r} is no address: {error}.", kind="connect") from error
-        except aiohttp.ClientConnectionError:
+            raise timed_out(url, what, seconds) from error
+        except aiohttp.InvalidURL as error:
+            raise no_address(url, error) from error
+        except _StaleConnection:
             raise
-        except aiohttp.ClientError as error:
+        except aiohttp.ClientConnectorError as error:
+            raise unreachable(url, error.os_error) from error
+        except aiohttp.ClientConnectionError as error:
             raise cut(url, error) from error
-
-    def _failure(self, url: str, error: aiohttp.ClientConnectionError) -> TransportError:
-        if isinstance(error, aiohttp.ClientConnectorError):
-            return unreachable(url, error.os_error)
-        return cut(url, error)
+        except aiohttp.ClientResponseError as error:
+            failure = _unanswered(url, error)
+        except ValueError as error:
+            raise unsendable(url, error) from error
+        # Outside: the other's repr holds the request's headers, and so the key.
+        raise failure
 
     def _opened(self) -> aiohttp.ClientSession:
         loop = asyncio.get_running_loop()
         if self._session is None or self._session.closed:
-            traces = aiohttp.TraceConfig()
-            traces.on_connection_reuseconn.append(_reused)
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE_S),
                 cookie_jar=aiohttp.DummyCookieJar(),
+                headers=AGENT_HEADERS,
                 skip_auto_headers=_NO_AUTOMATIC,
-                trace_configs=[traces],
+                response_class=_Reply,
                 trust_env=False,
             )
             self._loop = loop
         elif self._loop is not loop:
-            raise TransportError(
-                "This transport belongs to another event loop: make one for each loop, or pass "
-                "none.",
-                kind="connect",
-            )
+            raise other_loop()
         return self._session
 
     async def aclose(self) -> None:
         """Close every connection; the next request opens anew."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
-
-
-async def _reused(_session: object, context: Any, _params: object) -> None:
-    request: SimpleNamespace = context.trace_request_ctx
-    request.reused = True
+        session, self._session, self._loop = self._session, None, None
+        if session is not None:
+            await session.close()
 
 
 def _tls() -> ssl.SSLContext:
@@ -139,61 +132,152 @@ def _tls() -> ssl.SSLContext:
     return tls_context()
 
 
+def _unanswered(url: str, error: aiohttp.ClientResponseError) -> TransportError:
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        return unreachable(url, f"the proxy answers {error.status} {error.message}")
+    return garbled(url, error.message)
+
+
+class _StaleConnection(aiohttp.ClientConnectionError):
+    """A connection from the pool failed before a byte of the reply."""
+
+
+class _Reply(aiohttp.ClientResponse):
+    """A reply that knows whether its connection had carried another one before."""
+
+    async def start(self, connection: aiohttp.connector.Connection) -> Self:
+        reused = vars(connection.protocol).setdefault("woollama_reused", False)
+        vars(connection.protocol)["woollama_reused"] = True
+        try:
+            await super().start(connection)
+        except (aiohttp.ClientConnectionError, ConnectionError) as error:
+            if not reused:
+                raise
+            raise _StaleConnection(str(error)) from error
+        return self
+
+
 class _Watch:
-    """Ends a reply that stays silent: one timer a reply, not one a read."""
+    """The time limits of one request: one timer a reply, not one a read.
 
-    def __init__(self, reply: aiohttp.ClientResponse, seconds: float | None) -> None:
-        self._reply = reply
-        self.seconds = seconds
+    The silence of the peer counts only while something is waited for: a slow reader's own pauses
+    are not the peer's.
+    """
+
+    def __init__(self, url: str, timeouts: Timeouts) -> None:
+        self.url = url
+        self.timeouts = timeouts
         self._loop = asyncio.get_running_loop()
-        self.seen = self._loop.time()
-        self.expired = False
+        whole = timeouts.whole
+        self._end = self._loop.time() + whole if whole is not None else None
+        self._since: float | None = None
         self._timer: asyncio.TimerHandle | None = None
-        if seconds is not None:
-            self._timer = self._loop.call_later(seconds, self._check, seconds)
+        self._content: aiohttp.StreamReader | None = None
 
-    def touch(self) -> None:
-        self.seen = self._loop.time()
+    def before_first_byte(self) -> tuple[float | None, str]:
+        """How long to wait for the reply's head, and what to say when it does not come."""
+        first = self.timeouts.first_byte
+        left = self._end - self._loop.time() if self._end is not None else None
+        if left is not None and (first is None or left < first):
+            return max(left, 0.0), "did not finish"
+        return first, "did not answer"
 
-    def _check(self, seconds: float) -> None:
-        left = self.seen + seconds - self._loop.time()
-        if left > 0:
-            self._timer = self._loop.call_later(left, self._check, seconds)
+    def wait(self, content: aiohttp.StreamReader) -> None:
+        """From now on a byte is waited for.
+
+        Raises:
+            TimeoutError: the end of everything has passed.
+        """
+        self._content = content
+        self._since = self._loop.time()
+        due = self._due(self._since)
+        if due is not None and due <= self._since:
+            raise TimeoutError
+        if self._timer is None and due is not None:
+            self._timer = self._loop.call_at(due, self._check)
+
+    def rest(self) -> None:
+        """It has come."""
+        self._since = None
+
+    def _due(self, since: float) -> float | None:
+        between = self.timeouts.between
+        due = since + between if between is not None else None
+        if self._end is not None and (due is None or self._end < due):
+            return self._end
+        return due
+
+    def _check(self) -> None:
+        self._timer = None
+        due = self._due(self._since) if self._since is not None else None
+        if due is None or self._content is None:
             return
-        self.expired = True
-        self._reply.content.set_exception(TimeoutError())
+        if due > self._loop.time():
+            self._timer = self._loop.call_at(due, self._check)
+            return
+        self._content.set_exception(TimeoutError())
+
+    def failure(self) -> TransportError:
+        """The error of the limit that passed."""
+        if self._end is not None and self._loop.time() >= self._end:
+            return timed_out(self.url, "did not finish", self.timeouts.whole)
+        return timed_out(self.url, "sent nothing more", self.timeouts.between)
 
     def stop(self) -> None:
+        """Nothing is waited for any more."""
         if self._timer is not None:
             self._timer.cancel()
 
 
 class _Response:
-    def __init__(self, url: str, reply: aiohttp.ClientResponse, watch: _Watch) -> None:
+    """A ``WireResponse``, and the iterator of its own chunks."""
+
+    def __init__(self, reply: aiohttp.ClientResponse, watch: _Watch) -> None:
         self.status = reply.status
         self._reply = reply
-        self._url = url
         self._watch = watch
+        self._headers: dict[str, str] | None = None
 
     @property
     def headers(self) -> Mapping[str, str]:
-        found: dict[str, str] = {}
-        for name, value in self._reply.headers.items():
-            key = name.lower()
-            found[key] = f"{found[key]}, {value}" if key in found else value
-        return found
+        if self._headers is None:
+            found: dict[str, str] = {}
+            for name, value in self._reply.headers.items():
+                key = name.lower()
+                found[key] = f"{found[key]}, {value}" if key in found else value
+            self._headers = found
+        return self._headers
 
     @property
     def chunks(self) -> AsyncIterator[bytes]:
-        return self._read()
+        return self
 
-    async def _read(self) -> AsyncIterator[bytes]:
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        # No generator: nothing is left to be finalized when a reader leaves early.
         content, watch = self._reply.content, self._watch
         try:
-            while chunk := await content.readany():
-                watch.touch()
-                yield chunk
+            if not content.is_eof():
+                watch.wait(content)
+            chunk = await content.readany()
         except TimeoutError as error:
-            raise timed_out(self._url, "sent nothing more", watch.seconds) from error
+            raise watch.failure() from error
         except (aiohttp.ClientError, OSError) as error:
-            raise cut(self._url, error) from error
+            failure = _broken(watch.url, error)
+        else:
+            watch.rest()
+            if chunk:
+                return chunk
+            raise StopAsyncIteration
+        raise failure
+
+
+def _broken(url: str, error: aiohttp.ClientError | OSError) -> TransportError:
+    if isinstance(error, aiohttp.ClientResponseError):
+        return garbled(url, error.message)
+    inner = error.__cause__
+    if isinstance(inner, ContentEncodingError):
+        return garbled(url, inner.message)
+    return cut(url, inner.message if isinstance(inner, HttpProcessingError) else error)

@@ -2,28 +2,37 @@
 
 import os
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+import zlib
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from functools import lru_cache
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 
 import anyio
 import httpx2
+from anyio.lowlevel import current_token
 
 from woollama.core.errors import TransportError
 from woollama.core.transport.base import Timeouts, WireResponse
 from woollama.core.transport.network import (
+    AGENT_HEADERS,
     cut,
-    limited,
+    garbled,
+    no_address,
+    other_loop,
     proxy_for,
     timed_out,
     unreachable,
+    unsendable,
 )
 from woollama.core.wire.codec import WireRequest
 
 __all__ = ["HttpTransport", "tls_context"]
 
 _LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=64, keepalive_expiry=30.0)
+_CLOSING_S = 5.0
+_ANY_ZLIB = zlib.MAX_WBITS | 32
 
 
 def tls_context() -> ssl.SSLContext:
@@ -58,31 +67,35 @@ class HttpTransport:
     def __init__(self) -> None:
         """Opens nothing yet."""
         self._clients: dict[tuple[bool, str | None], httpx2.AsyncClient] = {}
+        self._loop: object = None
 
     @asynccontextmanager
     async def open(
         self, request: WireRequest, *, timeouts: Timeouts
     ) -> AsyncGenerator[WireResponse]:
         """See ``Transport.open``."""
-        async with limited(timeouts.whole, request.url):
-            reply = await self._send(request, timeouts)
-            try:
-                yield _Response(request.url, reply, timeouts)
-            finally:
-                with anyio.CancelScope(shield=True):
-                    await reply.aclose()
+        limits = _Limits(request.url, timeouts)
+        reply = await self._send(request, limits)
+        close = reply.aclose
+        try:
+            response = _Response(reply, limits)
+            close = response.aclose
+            yield response
+        finally:
+            with anyio.move_on_after(_CLOSING_S, shield=True):
+                await close()
 
-    async def _send(self, request: WireRequest, timeouts: Timeouts) -> httpx2.Response:
-        reply, fresh, error = await self._attempt(request, timeouts)
+    async def _send(self, request: WireRequest, limits: "_Limits") -> httpx2.Response:
+        reply, fresh, error = await self._attempt(request, limits)
         if reply is None and not fresh:
             # A pooled connection that the peer closed while it was idle never carried the request.
-            reply, fresh, error = await self._attempt(request, timeouts)
+            reply, fresh, error = await self._attempt(request, limits)
         if reply is None:
             raise cut(request.url, error or ConnectionError()) from error
         return reply
 
     async def _attempt(
-        self, request: WireRequest, timeouts: Timeouts
+        self, request: WireRequest, limits: "_Limits"
     ) -> tuple[httpx2.Response | None, bool, Exception | None]:
         url = request.url
         steps: list[str] = []
@@ -90,33 +103,38 @@ class HttpTransport:
         async def follow(step: str, _info: Mapping[str, Any]) -> None:
             steps.append(step)
 
+        client = self._client(url)
+        seconds, what = limits.before_first_byte()
         try:
-            client = self._client(url)
             built = client.build_request(
                 request.method,
                 url,
                 content=request.body or None,
                 headers=dict(request.headers),
-                timeout=httpx2.Timeout(timeouts.between, connect=timeouts.connect, pool=None),
-                extensions={"trace": follow},
+                extensions={"trace": follow, "timeout": limits.steps},
             )
-            with anyio.move_on_after(timeouts.first_byte) as scope:
-                return await client.send(built, stream=True), True, None
+            with anyio.move_on_after(seconds):
+                reply = await client.send(built, stream=True)
+                limits.reading()
+                return reply, True, None
         except httpx2.ConnectTimeout as error:
-            raise timed_out(url, "did not accept a connection", timeouts.connect) from error
-        except httpx2.TimeoutException as error:
-            raise timed_out(url, "did not answer", timeouts.between) from error
+            limit = limits.timeouts.connect
+            raise timed_out(url, "did not accept a connection", limit, connecting=True) from error
         except (httpx2.ConnectError, httpx2.ProxyError) as error:
             raise unreachable(url, error) from error
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
-            raise TransportError(f"{url!r} is no address: {error}.", kind="connect") from error
+            raise no_address(url, error) from error
+        except (httpx2.LocalProtocolError, ValueError) as error:
+            raise unsendable(url, error) from error
         except httpx2.TransportError as error:
             return None, any(step.startswith("connection.connect") for step in steps), error
-        if scope.cancelled_caught:
-            raise timed_out(url, "did not answer", timeouts.first_byte)
-        raise AssertionError("the request neither answered nor failed")
+        raise timed_out(url, what, seconds)
 
     def _client(self, url: str) -> httpx2.AsyncClient:
+        loop = current_token().native_token
+        if self._clients and self._loop is not loop:
+            raise other_loop()
+        self._loop = loop
         secure, proxy = url.startswith("https:"), proxy_for(url)
         client = self._clients.get((secure, proxy))
         if client is None:
@@ -126,7 +144,8 @@ class HttpTransport:
                 trust_env=False,
                 limits=_LIMITS,
                 timeout=None,
-                headers={"accept-encoding": "identity"},
+                headers=dict(AGENT_HEADERS),
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
             )
             self._clients[secure, proxy] = client
         return client
@@ -135,33 +154,93 @@ class HttpTransport:
         """Close every connection; the next request opens anew."""
         clients = list(self._clients.values())
         self._clients.clear()
+        self._loop = None
         for client in clients:
             await client.aclose()
 
 
-class _Response:
-    def __init__(self, url: str, reply: httpx2.Response, timeouts: Timeouts) -> None:
-        self.status = reply.status_code
-        self._reply = reply
-        self._url = url
-        self._between = timeouts.between
+class _Limits:
+    """The time limits of one request."""
 
-    @property
-    def headers(self) -> Mapping[str, str]:
-        return {name: self._reply.headers[name] for name in self._reply.headers}
+    def __init__(self, url: str, timeouts: Timeouts) -> None:
+        self.url = url
+        self.timeouts = timeouts
+        whole = timeouts.whole
+        self._end = anyio.current_time() + whole if whole is not None else None
+        # Looked at by httpx2 at each step: no limit on a read before the reply's head is here.
+        self.steps = {"connect": timeouts.connect, "read": None, "write": None, "pool": None}
+
+    def before_first_byte(self) -> tuple[float, str]:
+        """How long to wait for the reply's head, and what to say when it does not come."""
+        first = self.timeouts.first_byte
+        limit = first if first is not None else float("inf")
+        left = self.left()
+        return (left, "did not finish") if left < limit else (limit, "did not answer")
+
+    def reading(self) -> None:
+        """From now on the silence between two reads counts."""
+        self.steps["read"] = self.timeouts.between
+
+    def left(self) -> float:
+        """Seconds until the end of everything."""
+        return max(self._end - anyio.current_time(), 0.0) if self._end is not None else float("inf")
+
+
+class _Response:
+    """A ``WireResponse``, and the iterator of its own chunks."""
+
+    def __init__(self, reply: httpx2.Response, limits: _Limits) -> None:
+        self.status = reply.status_code
+        self.headers: Mapping[str, str] = {name: reply.headers[name] for name in reply.headers}
+        self._reply = reply
+        self._limits = limits
+        self._pieces = reply.aiter_raw()
+        self._begun = False
+        self._plain = _decompressor(limits.url, self.headers.get("content-encoding", ""))
 
     @property
     def chunks(self) -> AsyncIterator[bytes]:
-        return self._read()
+        return self
 
-    async def _read(self) -> AsyncIterator[bytes]:
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        url, timeouts = self._limits.url, self._limits.timeouts
+        left = self._limits.left()
+        self._begun = True
         try:
-            async for chunk in self._reply.aiter_bytes():
-                if chunk:
-                    yield chunk
+            with anyio.move_on_after(left):
+                while left:
+                    chunk = self._plain(await anext(self._pieces))
+                    if chunk:
+                        return chunk
         except httpx2.TimeoutException as error:
-            raise timed_out(self._url, "sent nothing more", self._between) from error
+            raise timed_out(url, "sent nothing more", timeouts.between) from error
         except httpx2.TransportError as error:
-            raise cut(self._url, error) from error
-        except httpx2.DecodingError as error:
-            raise cut(self._url, error) from error
+            raise cut(url, error) from error
+        except zlib.error as error:
+            raise garbled(url, error) from error
+        raise timed_out(url, "did not finish", timeouts.whole)
+
+    async def aclose(self) -> None:
+        if self._begun and not self._reply.is_closed:
+            # A chain of generators waits inside httpx2, and trio wants each of them ended: one
+            # last read, cancelled at once, runs through all of them.
+            with anyio.CancelScope() as last:
+                last.cancel()
+                with suppress(httpx2.TransportError, StopAsyncIteration):
+                    while True:
+                        await anext(self._pieces)
+        await self._reply.aclose()
+
+
+def _decompressor(url: str, coding: str) -> Callable[[bytes], bytes]:
+    # We ask for no compression; a server that compresses all the same is understood.
+    match coding.strip().lower():
+        case "" | "identity":
+            return bytes
+        case "gzip" | "x-gzip" | "deflate":
+            return zlib.decompressobj(_ANY_ZLIB).decompress
+        case other:
+            raise garbled(url, f"its content-encoding is {other!r}")

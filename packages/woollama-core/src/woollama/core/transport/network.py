@@ -1,31 +1,70 @@
-"""What both transports share: proxies, limits, the words for a failure."""
+"""What both transports share: proxies, and the words for a failure."""
 
 import urllib.request
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from ipaddress import ip_address
-from urllib.parse import urlsplit
-
-import anyio
+from urllib.parse import SplitResult, urlsplit
 
 from woollama.core.errors import TransportError
 
-__all__ = ["cut", "limited", "proxy_for", "timed_out", "unreachable"]
+__all__ = [
+    "AGENT_HEADERS",
+    "cut",
+    "garbled",
+    "no_address",
+    "other_loop",
+    "proxy_for",
+    "timed_out",
+    "unreachable",
+    "unsendable",
+]
+
+AGENT_HEADERS = (("accept", "*/*"), ("accept-encoding", "identity"), ("user-agent", "woollama"))
+"""What every request says of its sender: no compression, which would hold a stream back."""
+
+_CONNECT_TIMEOUT = "connect_timeout"
 
 
 def proxy_for(url: str) -> str | None:
     """The proxy that the environment names for ``url``; never one for loopback.
 
     ``HTTP_PROXY``, ``HTTPS_PROXY``, ``ALL_PROXY`` and ``NO_PROXY``, in either case.
+
+    Raises:
+        TransportError: ``url`` is no address, or the proxy is of a kind that is not spoken.
     """
-    parts = urlsplit(url)
+    parts = _split(url)
     host = parts.hostname or ""
     if is_loopback(host):
         return None
     proxies = urllib.request.getproxies()
-    if not proxies or urllib.request.proxy_bypass(parts.netloc):
+    if not proxies or urllib.request.proxy_bypass(parts.netloc.rpartition("@")[2]):
         return None
-    return proxies.get(parts.scheme) or proxies.get("all") or None
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if not proxy:
+        return None
+    scheme, found, _ = proxy.partition("://")
+    if not found:
+        return f"http://{proxy}"
+    if scheme.lower() in {"http", "https"}:
+        return proxy
+    raise TransportError(
+        f"{_origin(url)} cannot be reached: the environment names a {scheme} proxy for it, and "
+        "only http and https proxies are spoken.",
+        kind="connect",
+        retryable=False,
+        hint=f"Set HTTPS_PROXY to an http proxy, or add {host} to NO_PROXY.",
+    )
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # read here, where it may be none
+    except ValueError as error:
+        raise no_address(url, error) from error
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise no_address(url)
+    return parts
 
 
 def is_loopback(host: str) -> bool:
@@ -38,36 +77,56 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-@asynccontextmanager
-async def limited(seconds: float | None, url: str) -> AsyncGenerator[None]:
-    """A limit on everything inside; None is no limit.
-
-    Raises:
-        TransportError: it passed.
-    """
-    if seconds is None:
-        yield
-        return
-    with anyio.move_on_after(seconds) as scope:
-        yield
-    if scope.cancelled_caught:
-        raise timed_out(url, "did not finish", seconds)
+def no_address(url: str, error: BaseException | None = None) -> TransportError:
+    """The error of an address that is none."""
+    reason = f": {_reason(error)}" if error is not None else ""
+    return TransportError(
+        f"{_origin(url)!r} is no address{reason}.",
+        kind="connect",
+        retryable=False,
+        hint="Write base_url as http://host:port/v1 or https://host/v1.",
+    )
 
 
-def timed_out(url: str, what: str, seconds: float | None) -> TransportError:
-    """The error of a time limit that passed."""
+def unsendable(url: str, error: BaseException) -> TransportError:
+    """The error of a request that HTTP has no form for, such as a header with a line break."""
+    return TransportError(
+        f"The request to {_origin(url)} cannot be sent: {_reason(error)}.",
+        kind="connect",
+        retryable=False,
+    )
+
+
+def other_loop() -> TransportError:
+    """The error of a transport that is used on a second event loop."""
+    return TransportError(
+        "This transport belongs to another event loop: make one for each loop, or pass none.",
+        kind="connect",
+        retryable=False,
+    )
+
+
+def timed_out(
+    url: str, what: str, seconds: float | None, *, connecting: bool = False
+) -> TransportError:
+    """The error of a time limit that passed; ``connecting``: before anything was sent."""
     after = f" within {seconds:g} s" if seconds is not None else " in time"
-    return TransportError(f"{_origin(url)} {what}{after}.", kind="timeout", status=504)
+    return TransportError(
+        f"{_origin(url)} {what}{after}.",
+        kind="timeout",
+        status=504,
+        code=_CONNECT_TIMEOUT if connecting else None,
+    )
 
 
-def unreachable(url: str, error: BaseException) -> TransportError:
+def unreachable(url: str, error: BaseException | str) -> TransportError:
     """The error of a connection that could not be made."""
     return TransportError(
         f"{_origin(url)} cannot be reached: {_reason(error)}.", kind="connect", retryable=True
     )
 
 
-def cut(url: str, error: BaseException) -> TransportError:
+def cut(url: str, error: BaseException | str) -> TransportError:
     """The error of a connection that broke."""
     return TransportError(
         f"{_origin(url)} closed the connection before the reply was complete: {_reason(error)}.",
@@ -75,11 +134,27 @@ def cut(url: str, error: BaseException) -> TransportError:
     )
 
 
+def garbled(url: str, error: BaseException | str) -> TransportError:
+    """The error of bytes that are no HTTP, or a body that cannot be decompressed."""
+    return TransportError(
+        f"{_origin(url)} sent something that is no HTTP reply: {_reason(error)}.", kind="cut"
+    )
+
+
 def _origin(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+    # By hand: what is no address must be named too, and never with its password.
+    scheme, found, rest = url.partition("://")
+    place = rest if found else scheme
+    place = place.split("/", 1)[0].rpartition("@")[2]
+    return f"{scheme}://{place}" if found else place
 
 
-def _reason(error: BaseException) -> str:
-    text = str(error).strip().rstrip(".")
-    return text or type(error).__name__
+def _reason(error: BaseException | str) -> str:
+    # Some libraries wrap an error without repeating its words.
+    named = type(error).__name__
+    while True:
+        text = " ".join(str(error).split()).rstrip(".")
+        inner = None if isinstance(error, str) else error.__cause__ or error.__context__
+        if text or inner is None:
+            return text or named
+        error = inner
