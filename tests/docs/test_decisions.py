@@ -43,7 +43,8 @@ def test_the_numbers_have_no_gap_and_the_index_names_every_record() -> None:
 
 @pytest.mark.parametrize("words", OVERLOOKED)
 def test_p_63_what_is_easily_missed_has_a_record(words: str) -> None:
-    assert any(words.lower() in path.read_text("utf-8").lower() for path in ADRS)
+    texts = (" ".join(path.read_text("utf-8").lower().split()) for path in ADRS)
+    assert any(words.lower() in text for text in texts)
 
 
 def test_every_ruling_that_the_code_cites_is_in_the_index() -> None:
