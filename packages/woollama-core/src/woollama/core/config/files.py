@@ -38,14 +38,24 @@ def refuse(problems: Iterable[Problem]) -> ConfigError:
 def config_dir(environ: Mapping[str, str] | None = None) -> Path:
     """``$WOOLLAMA_CONFIG_DIR``, else ``$XDG_CONFIG_HOME/woollama``, else ``~/.config/woollama``.
 
-    An empty variable counts as unset. Nothing is read and nothing has to exist.
+    An empty variable counts as unset, and so does an ``$XDG_CONFIG_HOME`` that is not absolute:
+    the working directory configures nothing. Nothing is read and nothing has to exist.
+
+    Raises:
+        ConfigError: there is no home directory to look in.
     """
     environ = os.environ if environ is None else environ
     own = environ.get("WOOLLAMA_CONFIG_DIR")
-    if own:
-        return Path(own).expanduser()
-    base = environ.get("XDG_CONFIG_HOME")
-    return (Path(base) if base else Path("~/.config").expanduser()) / "woollama"
+    base = environ.get("XDG_CONFIG_HOME", "")
+    try:
+        if own:
+            return Path(own).expanduser()
+        return (Path(base) if base[:1] == "/" else Path("~/.config").expanduser()) / "woollama"
+    except RuntimeError as error:
+        raise ConfigError(
+            f"The configuration directory {own or '~/.config'!r} cannot be found: {error}",
+            hint="Set WOOLLAMA_CONFIG_DIR to its absolute path.",
+        ) from error
 
 
 def read_file(
@@ -68,18 +78,34 @@ def read_file(
     except (OSError, UnicodeDecodeError) as error:
         raise refuse([Problem(str(path), "", f"cannot be read: {error}")]) from error
     try:
-        tree = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text or "{}")
+        tree = _parse(text, path.suffix)
+        if not isinstance(tree, dict):
+            raise refuse([Problem(str(path), "", "must hold a table at the top")])
+        expanded, missing = expand(cast("dict[str, Any]", tree), environ, named=named)
     except (ValueError, RecursionError) as error:
         kind = "TOML" if path.suffix == ".toml" else "JSON"
         raise refuse([Problem(str(path), "", f"is not valid {kind}: {error}")]) from error
-    if not isinstance(tree, dict):
-        raise refuse([Problem(str(path), "", "must hold a table at the top")])
-    expanded, missing = expand(cast("dict[str, Any]", tree), environ, named=named)
     if missing:
         names = ", ".join(missing)
         advice = "set each, or write ${NAME:-default}"
         raise refuse([Problem(str(path), "", f"unset variables: {names}; {advice}")])
     return expanded
+
+
+def _parse(text: str, suffix: str) -> Any:
+    if suffix == ".toml":
+        return tomllib.loads(text)
+    return json.loads(text, object_pairs_hook=_once) if text.strip() else {}
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    # TOML refuses a key that stands twice; JSON would let the last one win without a word.
+    table = dict(pairs)
+    if len(table) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {twice!r} stands twice in one table")
+    return table
 
 
 def read_table(
@@ -135,7 +161,7 @@ def _explain(error: Exception) -> str:
     reason, _, place = str(error).partition(" - at `$")
     inner = place.rstrip("`").lstrip(".")
     text = reason[:1].lower() + reason[1:]
-    return f"{text} (at {inner})" if inner and inner != "..." else text
+    return f"{text} (at {inner})" if inner.strip("[].") else text
 
 
 def _kind(value: object) -> str:

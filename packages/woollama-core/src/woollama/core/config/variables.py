@@ -25,7 +25,8 @@ def expand(
     Args:
         tree: a parsed TOML or JSON document.
         environ: the environment.
-        named: the tables whose keys people choose, as paths with ``*`` for any key.
+        named: the tables whose keys people choose, as paths with ``*`` for any key; ``**`` at the
+            end is everything below.
 
     Returns:
         The expanded tree, and the names of the unset variables that have no default, in the order
@@ -66,5 +67,8 @@ def _value(reference: str, environ: Mapping[str, str], missing: dict[str, None])
 
 
 def _under(path: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
+    if pattern[-1:] == ("**",):
+        pattern = pattern[:-1]
+        path = path[: len(pattern)]
     pairs = zip(path, pattern, strict=False)
     return len(path) == len(pattern) and all(want in {"*", part} for part, want in pairs)

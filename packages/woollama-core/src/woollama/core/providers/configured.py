@@ -4,7 +4,7 @@ import logging
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
 
@@ -28,9 +28,11 @@ _log = logging.getLogger(__name__)
 NAMED_TABLES = (
     ("inferencers",),
     ("inferencers", "*", "models"),
+    ("inferencers", "*", "models", "*", "prices", "**"),
     ("inferencers", "*", "headers"),
-    ("inferencers", "*", "extra_body"),
+    ("inferencers", "*", "extra_body", "**"),
     ("inferencers", "*", "serves"),
+    ("inferencers", "*", "virtual"),
 )
 """The tables of ``inferencers.toml`` whose keys people choose."""
 
@@ -83,6 +85,9 @@ _MODEL_NO_PLACE: Mapping[Kind, frozenset[str]] = MappingProxyType(
 )
 
 
+_Count = Annotated[int, msgspec.Meta(ge=1)]
+
+
 class CapabilityTable(msgspec.Struct, forbid_unknown_fields=True):
     """``[inferencers.<name>.capabilities]``: what the provider's models accept beside text."""
 
@@ -100,9 +105,9 @@ class ModelTable(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True)
     vision: bool | None = None
     audio: bool | None = None
     structured: bool | None = None
-    max_output_tokens: int | None = None
-    context: int | None = None
-    num_ctx: int | None = None
+    max_output_tokens: _Count | None = None
+    context: _Count | None = None
+    num_ctx: _Count | None = None
     keep_alive: str | int | None = None
     temperature: float | None = None
     seed: int | None = None
@@ -187,7 +192,8 @@ def check_inferencers(
     ]
     tables = tree.get("inferencers", {})
     if not isinstance(tables, Mapping):
-        return tuple(providers.values()), [Problem(file, "inferencers", "must be a table")]
+        problems.append(Problem(file, "inferencers", "must be a table"))
+        tables = {}
     for name, raw in cast("Mapping[str, Any]", tables).items():
         place = f"inferencers.{name}"
         provider, found = _provider(name, raw, providers.get(name), file=file, place=place)
@@ -225,6 +231,8 @@ def _provider(
     problems.extend(found)
     if not (table.base_url or (base is not None and base.base_url)):
         problems.append(Problem(file, place, "needs the key 'base_url'"))
+    if table.key is not None and table.api_key_env is not None:
+        problems.append(Problem(file, place, "sets both 'key' and 'api_key_env': keep one"))
     if problems:
         return None, problems
     waiting = sorted(given & _NOT_BUILT)
@@ -232,8 +240,6 @@ def _provider(
         _log.warning("%s: %s: not built yet, ignored: %s", file, place, ", ".join(waiting))
     provider = _merged(name, table, base, kind, models)
     try:
-        if name == "woollama":
-            raise ConfigError("the name 'woollama' is reserved for recipes and patterns")
         provider.check()
     except ConfigError as error:
         return None, [Problem(file, place, error.message)]
@@ -311,7 +317,7 @@ def _merged(
         kind=kind,
         dialect=base.dialect if table.dialect is None else table.dialect,
         api_key_env=base.api_key_env if table.api_key_env is None else table.api_key_env or None,
-        key=base.key if table.key is None else _credential(table.key),
+        key=_credential(table, base),
         extra_headers=table.headers or base.extra_headers,
         extra_body=table.extra_body or base.extra_body,
         models=names or base.models,
@@ -326,8 +332,11 @@ def _merged(
     )
 
 
-def _credential(table: KeyTable) -> Credential:
-    return Credential(env=table.env, place=table.place, hosts=tuple(table.hosts))
+def _credential(table: InferencerTable, base: Provider) -> Credential | None:
+    if table.key is None:
+        return base.key if table.api_key_env is None else None
+    key = table.key
+    return Credential(env=key.env, place=key.place, hosts=tuple(key.hosts))
 
 
 def _capabilities(table: CapabilityTable | None) -> Capabilities | None:

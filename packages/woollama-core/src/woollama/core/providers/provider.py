@@ -1,7 +1,8 @@
 """A provider: a reachable inference service, how it is spoken to, which key it takes."""
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -9,12 +10,16 @@ import msgspec
 
 from woollama.core.canonical import NOTHING, Capabilities, Value
 from woollama.core.errors import ConfigError
+from woollama.core.providers.addresses import check_address
 from woollama.core.providers.keys import name_of_place, place_key
 from woollama.core.wire import DIALECTS, Dialect, WireSettings
 
 __all__ = ["Credential", "Inferencer", "Kind", "ModelSettings", "Provider"]
 
 Kind = Literal["openai", "ollama", "anthropic"]
+
+_RESERVED_NAME = "woollama"  # of recipes and patterns
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 class Credential(Value, frozen=True, kw_only=True):
@@ -109,13 +114,22 @@ class Provider(_Positional, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         """Name, address and kind: headers and bodies may hold secrets."""
-        return f"Provider({self.name!r}, {self.base_url!r}, kind={self.kind!r})"
+        url = re.sub(r"//[^/]*@", "//", self.base_url)
+        return f"Provider({self.name!r}, {url!r}, kind={self.kind!r})"
 
     def __getitem__(self, key: str) -> Any:
         """The fields that callers of the dict-like registry index (core API, section 1)."""
-        if key in {"name", "base_url", "api_key_env", "extra_body"}:
+        if key in self.keys():
             return getattr(self, key)
         raise KeyError(key)
+
+    def __iter__(self) -> Iterator[str]:
+        """The keys, as of a dict."""
+        return iter(self.keys())
+
+    def keys(self) -> tuple[str, ...]:
+        """What ``provider[key]`` answers; ``dict(provider)`` takes them all."""
+        return ("name", "base_url", "api_key_env", "extra_body")
 
     @property
     def credential(self) -> Credential | None:
@@ -157,8 +171,19 @@ class Provider(_Positional, frozen=True, kw_only=True):
         """What a registry refuses when a provider is added.
 
         Raises:
-            ConfigError: an unknown dialect, or a key in a place its dialect does not read.
+            ConfigError: a name or an address that cannot be used, an unknown dialect, a key in a
+                place its dialect does not read, a header that cannot be sent, an undeclared effort.
         """
+        self._check_name()
+        check_address(self.base_url, owner=f"Provider {self.name!r}")
+        if self.key is not None and not self.key.env:
+            raise ConfigError(f"Provider {self.name!r}: the key's 'env' must name a variable.")
+        for name, value in self.extra_headers.items():
+            if not _HEADER_NAME.fullmatch(name) or not (value.isascii() and value.isprintable()):
+                raise ConfigError(
+                    f"Provider {self.name!r}: the header {name!r} cannot be sent: a name or value "
+                    "holds characters that no header can carry."
+                )
         for model in ("", *self.model_settings):
             dialect = self.dialect_for(model)
             place = self.key.place if self.key is not None else None
@@ -174,6 +199,14 @@ class Provider(_Positional, frozen=True, kw_only=True):
                     f"Model {self.name}/{model}: effort {own.effort!r} is not among its efforts "
                     f"{list(own.efforts)}."
                 )
+
+    def _check_name(self) -> None:
+        if not self.name or "/" in self.name:
+            raise ConfigError(f"A provider's name may not be empty or hold '/': {self.name!r}.")
+        if self.name == _RESERVED_NAME:
+            raise ConfigError(
+                f"The name {self.name!r} is reserved for recipes and patterns: choose another."
+            )
 
     def has_capability(self, model: str, capability: str) -> bool | None:
         """Whether ``serves`` says that a model does a thing; None when it does not say.
@@ -195,9 +228,13 @@ class Provider(_Positional, frozen=True, kw_only=True):
         Raises:
             ConfigError: a key is needed and neither the argument nor its variable gives one.
         """
-        headers = {"content-type": "application/json", **self.extra_headers}
+        headers = {"content-type": "application/json", **self.own_headers()}
         place = self.dialect_for("").key_place
         return place_key(place, headers, self.find_key(api_key), owner=self.name)
+
+    def own_headers(self) -> dict[str, str]:
+        """``extra_headers`` with their names in lower case, as everywhere."""
+        return {name.lower(): value for name, value in self.extra_headers.items()}
 
     def chat_url(self) -> str:
         """Where chat requests of the provider's dialect go."""
@@ -227,9 +264,10 @@ class Provider(_Positional, frozen=True, kw_only=True):
         if given or credential is None:
             return given or None
         host = urlsplit(url or self.base_url).hostname
-        if credential.hosts and host not in credential.hosts:
+        hosts = [name.lower() for name in credential.hosts] or [urlsplit(self.base_url).hostname]
+        if host not in hosts:
             raise ConfigError(
-                f"The key of provider {self.name!r} may go to {', '.join(credential.hosts)} only, "
+                f"The key of provider {self.name!r} may go to {', '.join(map(str, hosts))} only, "
                 f"not to {host!r}."
             )
         key = os.environ.get(credential.env, "").strip()

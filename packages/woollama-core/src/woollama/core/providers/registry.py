@@ -6,6 +6,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, cast
 
+import msgspec
+
 from woollama.core.errors import ConfigError, RequestError, UnknownModel
 from woollama.core.providers.builtin import BUILTIN, builtin_providers
 from woollama.core.providers.configured import provider_from_table, read_inferencers
@@ -24,25 +26,28 @@ class ModelRegistry:
     """Providers by name. Empty when made without any; reads no file unless asked to."""
 
     def __init__(
-        self, inferencers: Mapping[str, Provider | Mapping[str, Any]] | Iterable[Provider] = ()
+        self,
+        inferencers: Mapping[str, Provider | Mapping[str, Any]] | Iterable[Provider] | None = None,
     ) -> None:
         """Holds the given providers.
 
         Args:
             inferencers: name to provider, or to a mapping with the keys of an ``[inferencers.x]``
-                table; or just providers.
+                table; or just providers. The name of a mapping counts, not the provider's own.
 
         Raises:
-            ConfigError: an unknown dialect or key, a missing ``base_url``.
+            ConfigError: an unknown dialect or key, a missing ``base_url``, a name used twice.
         """
         self._providers: dict[str, Provider] = {}
         if isinstance(inferencers, Mapping):
             named = cast("Mapping[str, Provider | Mapping[str, Any]]", inferencers)
             for name, provider in named.items():
                 self._put(_as_provider(name, provider))
-        else:
-            for provider in inferencers:
-                self._put(provider)
+            return
+        for provider in inferencers or ():
+            if provider.name in self._providers:
+                raise ConfigError(f"Two providers have the name {provider.name!r}: rename one.")
+            self._put(provider)
 
     @classmethod
     def builtin(cls, environ: Mapping[str, str] | None = None) -> "ModelRegistry":
@@ -80,15 +85,18 @@ class ModelRegistry:
         Raises:
             ConfigError: it cannot be used as it is; the message says why.
         """
-        if isinstance(provider, str):
+        if not isinstance(provider, str):
+            if base_url is not None or api_key_env is not None or extra_body is not None:
+                raise ConfigError(
+                    f"Provider {provider.name!r} is given whole: put the other arguments into it."
+                )
+        else:
             if not base_url:
                 raise ConfigError(f"Provider {provider!r} needs a base_url.")
             provider = Provider(provider, base_url, api_key_env or None, extra_body or {})
         self._put(provider)
 
     def _put(self, provider: Provider) -> None:
-        if not provider.name or "/" in provider.name:
-            raise ConfigError(f"A provider's name may not be empty or hold '/': {provider.name!r}.")
         provider.check()
         self._providers[provider.name] = provider
 
@@ -130,5 +138,5 @@ class ModelRegistry:
 
 def _as_provider(name: str, given: Provider | Mapping[str, Any]) -> Provider:
     if not isinstance(given, Mapping):
-        return given
+        return given if given.name == name else msgspec.structs.replace(given, name=name)
     return provider_from_table(name, given)

@@ -6,6 +6,7 @@ import msgspec
 
 from woollama.core.canonical import Capabilities, ChatRequest
 from woollama.core.errors import RequestError
+from woollama.core.providers.addresses import check_address
 from woollama.core.providers.keys import place_key
 from woollama.core.providers.provider import ModelSettings, Provider
 from woollama.core.wire import Dialect, WireRequest, WireSettings
@@ -90,9 +91,14 @@ class Target:
         )
 
     def at(self, base_url: str | None) -> "Target":
-        """The same target at another address, which a caller chose for one call."""
+        """The same target at another address, which a caller chose for one call.
+
+        Raises:
+            ConfigError: it is no address.
+        """
         if not base_url:
             return self
+        check_address(base_url, owner=f"The call to {self.name!r}")
         return Target(msgspec.structs.replace(self.provider, base_url=base_url), self.model)
 
     def prepare(self, request: ChatRequest) -> ChatRequest:
@@ -137,7 +143,7 @@ class Target:
         Raises:
             ConfigError: a key is needed and there is none, or it may not go to this host (A-15).
         """
-        headers = {**wire.headers, **self.provider.extra_headers}
+        headers = {**wire.headers, **self.provider.own_headers()}
         key = self.provider.find_key(api_key, url=wire.url)
         headers = place_key(self.dialect.key_place, headers, key, owner=self.provider.name)
         return msgspec.structs.replace(wire, headers=headers)

@@ -65,6 +65,10 @@ class WireRequest(Value, frozen=True, kw_only=True):
     body: bytes = b""
     dropped: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        """Method and address: the headers may hold a key, the body what somebody said."""
+        return f"WireRequest({self.method!r}, {self.url!r})"
+
 
 class WireSettings(Value, frozen=True, kw_only=True):
     """What an operator set for a provider or model that changes its wire bodies (RU-4).

@@ -1,0 +1,33 @@
+"""Base URLs: what a path can be added to."""
+
+from urllib.parse import urlsplit
+
+from woollama.core.errors import ConfigError
+
+__all__ = ["check_address"]
+
+
+def check_address(url: str, *, owner: str) -> None:
+    """Refuses a base URL to which no path can be added.
+
+    Args:
+        url: ``http(s)://host[:port][/path]``.
+        owner: whose it is, for the message.
+
+    Raises:
+        ConfigError: it has another form, or holds a password, which would show wherever it does.
+    """
+    if "@" in url.partition("://")[2].partition("/")[0]:
+        raise ConfigError(f"{owner}: base_url may not hold a user or password: use 'headers'.")
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # read here, where it may be none
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname)
+        usable = usable and url.isprintable() and not (parts.query or parts.fragment)
+    except ValueError:
+        usable = False
+    if not usable:
+        raise ConfigError(
+            f"{owner}: base_url {url!r} is no address to add a path to.",
+            hint="Write it as http://host:port/v1 or https://host/v1.",
+        )
