@@ -1,0 +1,101 @@
+"""``woollama serve``: the daemon."""
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import anyio
+import click
+
+from woollama.core import __version__
+from woollama.server.app import make_app
+from woollama.server.binding import BindError, Binding, open_binding
+from woollama.server.cli.start import begin
+from woollama.server.cli.terminal import complain
+from woollama.server.door import behind_door
+from woollama.server.lifespan import open_services
+from woollama.server.log_output import open_logging
+from woollama.server.runners import find_runner, run, stop_on_signals
+from woollama.server.settings import Settings
+
+__all__ = ["serve"]
+
+_FLAGS = (
+    ("address", "server.address"),
+    ("host", "server.host"),
+    ("port", "server.port"),
+    ("uds", "server.uds"),
+    ("kind", "server.kind"),
+    ("log_format", "server.log_format"),
+    ("log_level", "server.log_level"),
+    ("log_bodies", "server.log_bodies"),
+)
+
+
+@click.command()
+@click.option("--address", help="host:port to listen on; 127.0.0.1:9665 unless configured.")
+@click.option("--host", help="The host part alone.")
+@click.option("--port", type=click.IntRange(0, 65535), help="The port alone; 0 takes a free one.")
+@click.option("--uds", help="Path of the Unix socket; `off` for none.")
+@click.option(
+    "--server",
+    "kind",
+    type=click.Choice(["hypercorn", "uvicorn"]),
+    help="The HTTP server to run on.",
+)
+@click.option("--log-format", type=click.Choice(["text", "json"]), help="A line, or JSON.")
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    help="From which level on to log; each request is one line of info.",
+)
+@click.option(
+    "--log-bodies",
+    is_flag=True,
+    default=None,
+    help="Log request and reply bodies. They hold everything that users write.",
+)
+@click.pass_context
+def serve(context: click.Context, /, **given: Any) -> None:
+    """Serve every model on one address."""
+    settings = begin(_flags(given))
+    try:
+        with open_logging(settings.server), open_binding(settings, os.environ) as binding:
+            run(lambda: _serve(settings, binding))
+    except BindError as error:
+        complain(str(error))
+        context.exit(error.exit_code)
+
+
+def _flags(given: Mapping[str, Any]) -> dict[str, Any]:
+    flags = {key: given[name] for name, key in _FLAGS if given.get(name) is not None}
+    if flags.get("server.uds") == "off":
+        flags["server.uds"] = False
+    return flags
+
+
+async def _serve(settings: Settings, binding: Binding) -> None:
+    runner = find_runner(settings.server.kind)
+    stop = anyio.Event()
+    async with stop_on_signals(stop), open_services(settings) as services:
+        app = behind_door(make_app(services), settings, binding.address)
+        await runner(
+            app,
+            binding,
+            settings.server,
+            on_ready=lambda: _say(settings, binding),
+            stop=stop,
+        )
+
+
+def _say(settings: Settings, binding: Binding) -> None:
+    """Where it listens, for a person at a terminal; on stderr, where the log is, too."""
+    lines = [f"woollama {__version__} on http://{binding.address}  (OpenAI API at /v1)"]
+    if binding.uds is not None:
+        lines.append(f"Unix socket {binding.uds}")
+    lines.extend(binding.notices)
+    if settings.server.log_bodies:
+        lines.append("Bodies are logged: everything that users write.")
+    for line in lines:
+        print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,67 @@
+"""From settings to running services, and everything closed again in order."""
+
+import os
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
+
+from woollama.core.directory import Directory
+from woollama.core.providers import ModelRegistry
+from woollama.core.scopes import open_tasks
+from woollama.core.transport.default import make_transport
+from woollama.server.instance import new_instance_id
+from woollama.server.plugins.loader import load_plugins, open_plugins
+from woollama.server.services import Services
+from woollama.server.settings import Settings
+
+__all__ = ["open_services"]
+
+
+def _silent(_line: str) -> None:
+    pass
+
+
+@asynccontextmanager
+async def open_services(
+    settings: Settings,
+    *,
+    environ: Mapping[str, str] | None = None,
+    notice: Callable[[str], None] = _silent,
+) -> AsyncGenerator[Services]:
+    """The services of one daemon, or of one command without a daemon.
+
+    Args:
+        settings: from ``load_settings``.
+        environ: the environment; None is the process's own.
+        notice: tells a person at a terminal what is going on; "" when it is over.
+
+    Raises:
+        ConfigError: everything that is wrong in the configuration.
+    """
+    environ = os.environ if environ is None else environ
+    registry = ModelRegistry.from_config(environ=environ)
+    enabled = load_plugins(settings.plugins.enabled, settings.plugins.tables)
+    transport = make_transport()
+    async with aclosing(transport), open_tasks() as tasks:
+        async with open_plugins(
+            enabled,
+            config_dir=settings.config_dir,
+            transport=transport,
+            notice=notice,
+            taken=registry.names(),
+        ) as provided:
+            for each in provided:
+                registry.add(each.provider)
+            services = Services(
+                directory=Directory(registry),
+                transport=transport,
+                own_transports={each.provider.name: each.transport for each in provided},
+                timeouts=settings.timeouts,
+                retries=settings.retries,
+                reasoning=settings.reasoning.alias,
+                body_limit_bytes=settings.server.body_limit_bytes,
+                instance_id=settings.instance_id or new_instance_id(),
+                tasks=tasks,
+                fresh_s=settings.discovery.ttl_s,
+            )
+            yield services
+        tasks.cancel_scope.cancel()

@@ -1,0 +1,167 @@
+"""The client at the other end: its body, its leaving, and the events we send it.
+
+Plain ASGI, without a request or response object: this is the hot path.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import asynccontextmanager
+
+import anyio
+from starlette.types import Receive, Send
+
+from woollama.core.errors import RequestError, WoollamaError
+from woollama.server.surface.chat import error_event
+
+__all__ = ["EventStream", "read_request", "send_bytes", "while_connected"]
+
+KEEP_ALIVE_S = 15.0
+"""How long a stream is silent before a comment shows that it lives."""
+
+_COMMENT = b": keep-alive\n\n"
+_STREAM_HEADERS = (
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-cache, no-transform"),
+    (b"x-accel-buffering", b"no"),
+)
+
+
+async def read_request(receive: Receive, *, limit_bytes: int) -> bytes:
+    """The whole request body.
+
+    Raises:
+        RequestError: 413, it is longer than ``limit_bytes``.
+        ConnectionError: the client left before it was complete.
+    """
+    message = await receive()
+    body: bytes = message.get("body", b"")
+    if not message.get("more_body", False) and message["type"] == "http.request":
+        if len(body) > limit_bytes:
+            raise _too_large(limit_bytes)
+        return body
+    pieces = [body]
+    size = len(body)
+    while message.get("more_body", False):
+        message = await receive()
+        piece: bytes = message.get("body", b"")
+        size += len(piece)
+        if size > limit_bytes:
+            raise _too_large(limit_bytes)
+        pieces.append(piece)
+    if message["type"] == "http.disconnect":
+        raise ConnectionError("the client left before its request was complete")
+    return b"".join(pieces)
+
+
+def _too_large(limit_bytes: int) -> RequestError:
+    return RequestError(
+        f"The request body is longer than {limit_bytes} bytes.",
+        status=413,
+        code="request_too_large",
+        hint="Raise body_limit_bytes under [server] in woollama.toml if it has to be.",
+    )
+
+
+@asynccontextmanager
+async def while_connected(receive: Receive) -> AsyncGenerator[None]:
+    """Ends what is inside the moment the client leaves; nothing is raised then.
+
+    The body must have been read: what comes next from ``receive`` is the client's leaving.
+    """
+    with anyio.CancelScope() as scope:
+        watch = asyncio.create_task(_left(receive))
+        watch.add_done_callback(lambda _task: scope.cancel())
+        try:
+            yield
+        finally:
+            watch.cancel()
+
+
+async def _left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def header_pairs(headers: Mapping[str, str]) -> Iterable[tuple[bytes, bytes]]:
+    """Headers as ASGI writes them."""
+    return ((name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items())
+
+
+async def send_bytes(
+    send: Send, body: bytes, *, headers: Mapping[str, str], status: int = 200
+) -> None:
+    """A whole JSON body."""
+    pairs = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+        *header_pairs(headers),
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": pairs})
+    await send({"type": "http.response.body", "body": body})
+
+
+class EventStream:
+    """A stream of events to the client; it begins with the first write.
+
+    Attributes:
+        begun: whether the status has left: from then on a failure is an event.
+    """
+
+    def __init__(self, send: Send) -> None:
+        """Nothing has been sent."""
+        self._send = send
+        self._turn = asyncio.Lock()
+        self._wrote = 0.0
+        self._headers: Mapping[str, str] = {}
+        self._ticker: asyncio.TimerHandle | None = None
+        self._comment: asyncio.Task[None] | None = None
+        self._loop = asyncio.get_running_loop()
+        self.begun = False
+
+    @asynccontextmanager
+    async def open(self, headers: Mapping[str, str]) -> AsyncGenerator[None]:
+        """Keeps the stream alive with comments while nothing else is written.
+
+        The provider has said yes: a client that waits longer than ``KEEP_ALIVE_S`` for the first
+        event is told so by the beginning of the stream.
+        """
+        self._headers = headers
+        self._wrote = self._loop.time()
+        self._ticker = self._loop.call_later(KEEP_ALIVE_S, self._tick)
+        try:
+            yield
+        finally:
+            self._ticker.cancel()
+            if self._comment is not None:
+                self._comment.cancel()
+
+    async def write(self, data: bytes) -> None:
+        """Whole events."""
+        async with self._turn:
+            if not self.begun:
+                await self._begin()
+            self._wrote = self._loop.time()
+            await self._send({"type": "http.response.body", "body": data, "more_body": True})
+
+    async def end(self, data: bytes = b"") -> None:
+        """The last events and the end of the body."""
+        async with self._turn:
+            if not self.begun:
+                await self._begin()
+            await self._send({"type": "http.response.body", "body": data})
+
+    async def fail(self, error: WoollamaError) -> None:
+        """The error as the last event; no ``[DONE]`` follows."""
+        await self.end(error_event(error))
+
+    async def _begin(self) -> None:
+        self.begun = True
+        pairs = [*_STREAM_HEADERS, *header_pairs(self._headers)]
+        await self._send({"type": "http.response.start", "status": 200, "headers": pairs})
+
+    def _tick(self) -> None:
+        silent = self._loop.time() - self._wrote
+        if silent >= KEEP_ALIVE_S:
+            self._comment = self._loop.create_task(self.write(_COMMENT))
+            silent = 0.0
+        self._ticker = self._loop.call_later(KEEP_ALIVE_S - silent, self._tick)
