@@ -22,9 +22,14 @@ from woollama.core.canonical.events import (
     OpaqueDelta,
     ReasoningDelta,
     RefusalDelta,
+    RunEvent,
+    RunFinished,
     Start,
     TextDelta,
     ToolCallDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnStarted,
     UsageDelta,
 )
 from woollama.core.canonical.messages import (
@@ -51,6 +56,7 @@ from woollama.core.canonical.request import (
     request_from_openai,
     tool_to_openai,
 )
+from woollama.core.canonical.tool_results import ToolResult
 from woollama.core.canonical.value import NOTHING, Value
 
 __all__ = [
@@ -79,6 +85,8 @@ __all__ = [
     "ReasoningDelta",
     "RefusalDelta",
     "Reply",
+    "RunEvent",
+    "RunFinished",
     "Start",
     "SystemMessage",
     "TextDelta",
@@ -87,7 +95,11 @@ __all__ = [
     "ToolCall",
     "ToolCallDelta",
     "ToolChoice",
+    "ToolFinished",
     "ToolMessage",
+    "ToolResult",
+    "ToolStarted",
+    "TurnStarted",
     "Usage",
     "UsageDelta",
     "UserMessage",

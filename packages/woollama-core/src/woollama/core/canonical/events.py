@@ -1,14 +1,19 @@
-"""Deltas: what a reply consists of while it arrives.
+"""Deltas, what a reply consists of while it arrives, and the events of a run of several replies.
 
 A whole reply is a stream of one. The order is ``Start`` once, then any of the others, then
 ``Finish``; nothing follows ``Finish``. What fails is raised, never yielded (RU-11).
+
+A run is: for each turn ``TurnStarted``, then the deltas of its reply when they are streamed, then
+``ToolStarted`` for every call the reply makes, then ``ToolFinished`` for each in the same order
+(RU-40). ``RunFinished`` is its last event.
 """
 
 from typing import Any, Literal
 
 import msgspec
 
-from woollama.core.canonical.reply import Usage
+from woollama.core.canonical.reply import Reply, Usage
+from woollama.core.canonical.tool_results import ToolResult
 
 __all__ = [
     "Delta",
@@ -17,9 +22,14 @@ __all__ = [
     "OpaqueDelta",
     "ReasoningDelta",
     "RefusalDelta",
+    "RunEvent",
+    "RunFinished",
     "Start",
     "TextDelta",
     "ToolCallDelta",
+    "ToolFinished",
+    "ToolStarted",
+    "TurnStarted",
     "UsageDelta",
 ]
 
@@ -104,3 +114,56 @@ Delta = (
     | UsageDelta
     | Finish
 )
+
+
+class _Collected(msgspec.Struct, frozen=True, tag_field="type", omit_defaults=True):
+    pass
+
+
+class TurnStarted(_Event, frozen=True, tag="turn_started"):
+    """The provider has taken a request of the run.
+
+    ``turn`` counts from 1; ``dropped`` names the parameters that were left out because the
+    provider's ``drop_params`` says so.
+    """
+
+    turn: int
+    dropped: tuple[str, ...] = ()
+
+
+class ToolStarted(_Collected, frozen=True, tag="tool_started"):
+    """The model calls a tool; the call may yet be refused.
+
+    ``id`` is the call's. ``name`` is the tool's own name, or what the model wrote when there is no
+    such tool. ``args`` is the object of its arguments, or the model's text when that is no object.
+    """
+
+    turn: int
+    id: str
+    name: str
+    args: Any
+
+
+class ToolFinished(_Collected, frozen=True, tag="tool_finished"):
+    """A call has its result, whole; ``ok`` is false for one that failed or was refused."""
+
+    turn: int
+    id: str
+    name: str
+    ok: bool
+    result: ToolResult
+
+
+class RunFinished(_Collected, frozen=True, tag="run_finished"):
+    """The run has come to its end.
+
+    ``reply`` is the last one, with the usage of its own turn. ``usage_total`` sums all turns, None
+    when no turn reported any. ``replies`` are those of all turns, the last one included.
+    """
+
+    reply: Reply
+    usage_total: Usage | None = None
+    replies: tuple[Reply, ...] = ()
+
+
+RunEvent = Delta | TurnStarted | ToolStarted | ToolFinished | RunFinished

@@ -9,6 +9,7 @@ from woollama.core.errors import RequestError
 from woollama.core.providers.addresses import check_address
 from woollama.core.providers.keys import place_key
 from woollama.core.providers.provider import ModelSettings, Provider
+from woollama.core.tools.schemas import shape_tools
 from woollama.core.wire import Dialect, WireRequest, WireSettings
 
 __all__ = ["Target", "check_effort"]
@@ -104,6 +105,8 @@ class Target:
     def prepare(self, request: ChatRequest) -> ChatRequest:
         """The request under the provider's own model name, with the declared defaults filled in.
 
+        Tool schemas are given the shape that the provider's ``schema_mode`` asks for.
+
         Raises:
             RequestError: the effort is none of those that the model declares (A-13).
         """
@@ -118,7 +121,8 @@ class Target:
         changes = {key: value for key, value in changes.items() if value is not None}
         if changes:
             params = msgspec.structs.replace(params, **changes)
-        return msgspec.structs.replace(request, model=self.model, params=params)
+        tools = shape_tools(request.tools, self.settings.schema_mode)
+        return msgspec.structs.replace(request, model=self.model, params=params, tools=tools)
 
     def encode(self, request: ChatRequest, *, stream: bool) -> WireRequest:
         """The wire request in the target's dialect, without a key.
