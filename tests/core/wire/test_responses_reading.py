@@ -173,7 +173,7 @@ def test_r_13_a_server_may_answer_json() -> None:
 
 
 def test_r_14_the_first_byte_says_whether_it_is_an_object() -> None:
-    """P-20: white space does not count, and no label is looked at."""
+    """P-20, RE-9: white space does not count, and no label is looked at."""
     assert "ok" == reply_of(RESPONSES, b" \r\n\t" + whole(message("ok"))).message.content
     assert "ok" == reply_of(RESPONSES, b"\n" + stream(completed(message("ok")))).message.content
 
