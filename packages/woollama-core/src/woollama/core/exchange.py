@@ -4,12 +4,12 @@ import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 
-from woollama.core.errors import ProviderError, TransportError
+from woollama.core.errors import InferenceError, ProviderError, TransportError
 from woollama.core.providers import Target
 from woollama.core.transport.base import Timeouts, Transport, WireResponse
 from woollama.core.wire import WireRequest
 
-__all__ = ["open_reply", "read_body"]
+__all__ = ["name_provider", "open_reply", "read_body"]
 
 LIMIT_ERROR_BYTES = 1024 * 1024
 """The most of an error's body that is read."""
@@ -34,10 +34,15 @@ async def open_reply(
                 raise await _refusal(target, wire, response)
             yield response
     except TransportError as error:
-        if not error.message.startswith("Provider "):
-            error.message = f"Provider {target.provider.name!r}: {error.message}"
-            error.args = (error.message, *error.args[1:])
+        name_provider(error, target)
         raise
+
+
+def name_provider(error: InferenceError, target: Target) -> None:
+    """Says whose connection failed: a transport knows addresses only."""
+    if isinstance(error, TransportError) and not error.message.startswith("Provider "):
+        error.message = f"Provider {target.provider.name!r}: {error.message}"
+        error.args = (error.message, *error.args[1:])
 
 
 async def _refusal(target: Target, wire: WireRequest, response: WireResponse) -> ProviderError:

@@ -39,6 +39,9 @@ def raw_body(body: bytes) -> RawBody:
     if not body.strip():
         raise RequestError("The request body is empty; it must be a JSON object.")
     try:
+        if not body.isascii():
+            # Raw values are not looked into: what is no UTF-8 shall not reach the provider.
+            body.decode()
         return _raw_bodies.decode(body)
     except msgspec.ValidationError as error:
         raise RequestError(f"The request body must be a JSON object: {error}.") from error

@@ -7,13 +7,13 @@ from secrets import token_hex
 
 from woollama.core.canonical import Assembly, ChatRequest, Delta, Reply
 from woollama.core.errors import InferenceError, TruncatedReply
-from woollama.core.exchange import open_reply
+from woollama.core.exchange import name_provider, open_reply
 from woollama.core.providers import Target
 from woollama.core.retries import NO_RETRIES, Retries, enter_with_retries
 from woollama.core.transport.base import Timeouts, Transport, WireResponse
 from woollama.core.wire.faults import kept_headers
 
-__all__ = ["Turn", "fetch_reply", "new_id", "open_turn"]
+__all__ = ["Turn", "decoded", "fetch_reply", "new_id", "open_turn"]
 
 
 def new_id() -> str:
@@ -84,11 +84,16 @@ async def open_turn(
             lambda: open_reply(target, wire, transport=transport, timeouts=timeouts),
             retries,
         )
-        batches = _batches(target, response)
+        batches = decoded(target, response)
         yield Turn(batches, kept_headers(response.headers), wire.dropped)
 
 
-async def _batches(target: Target, response: WireResponse) -> AsyncIterator[tuple[Delta, ...]]:
+async def decoded(target: Target, response: WireResponse) -> AsyncIterator[tuple[Delta, ...]]:
+    """The deltas of a reply in the target's dialect, those of one read together.
+
+    Raises:
+        InferenceError: the reply holds an error, is not understood, or ended early.
+    """
     decoder = target.dialect.codec.decoder(new_id=new_id, now=time.time)
     try:
         async for chunk in response.chunks:
@@ -104,6 +109,7 @@ async def _batches(target: Target, response: WireResponse) -> AsyncIterator[tupl
         error.hint = f"Provider {target.provider.name!r} sent it as {kind}."
         raise
     except InferenceError as error:
+        name_provider(error, target)
         error.headers = {**kept_headers(response.headers), **error.headers}
         raise
 

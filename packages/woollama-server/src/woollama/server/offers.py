@@ -10,7 +10,7 @@ from woollama.core.discovery import Offer, discover
 from woollama.core.providers import Provider
 from woollama.core.transport import Transport
 
-__all__ = ["Offers"]
+__all__ = ["PATIENCE_S", "Offers"]
 
 PATIENCE_S = 2.5
 """How long a list waits for providers that have not answered yet."""
@@ -46,7 +46,7 @@ class Offers:
         self._asked: dict[str, float] = {}
         self._asking: dict[str, anyio.Event] = {}
 
-    async def list(self, *, patience_s: float = PATIENCE_S) -> Sequence[Offer]:
+    async def list(self, *, patience_s: float) -> Sequence[Offer]:
         """The offers, in the order of the providers; asks those whose offer has grown old."""
         for provider in self._providers:
             self._refresh(provider)

@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 from woollama.core.canonical import Assembly, Delta, request_from_openai
 from woollama.core.directory import FoundPattern
 from woollama.core.errors import InferenceError, NotBuilt, ProviderError, RequestError
-from woollama.core.exchange import read_body
+from woollama.core.exchange import name_provider, read_body
 from woollama.core.providers import Target
 from woollama.core.relay import RawBody, chat_fields, open_relay, raw_body
 from woollama.core.transport import WireResponse
@@ -133,6 +133,7 @@ class _Call:
                 else:
                     await self._pass(stream, chunks)
             except InferenceError as error:
+                name_provider(error, self._target)
                 if not stream.begun:
                     raise
                 self._log.fail(error)

@@ -56,6 +56,11 @@ def embeddings_routes(services: Services) -> list[Route]:
         ):
             headers = kept_headers(response.headers)
             reply = await read_body(response, limit_bytes=_LIMIT_REPLY_BYTES)
+        if not reply.lstrip().startswith(b"{"):
+            raise ReplyError(
+                "The provider answered something that is no list of embeddings.",
+                payload=reply[:500].decode(errors="replace"),
+            )
         if wants_base64 and b"[" in reply:
             reply = in_base64(reply)
         return Response(reply, media_type="application/json", headers=headers)

@@ -13,6 +13,7 @@ from woollama.core.errors import UnknownModel
 from woollama.core.patterns import Pattern
 from woollama.core.providers import Provider
 from woollama.core.wire import ModelInfo
+from woollama.server.offers import PATIENCE_S
 from woollama.server.services import Services
 
 __all__ = ["model_entries", "models_routes"]
@@ -54,7 +55,7 @@ async def model_entries(services: Services, *, created: int) -> list[dict[str, A
     """
     providers = services.directory.registry.all()
     entries: dict[str, dict[str, Any]] = {}
-    for offer in await services.offers.list():
+    for offer in await services.offers.list(patience_s=PATIENCE_S):
         provider = providers[offer.provider]
         for info in offer.models:
             entry = _entry(provider, info, created)

@@ -22,7 +22,7 @@ def text_field(body: RawBody, name: str) -> str:
     try:
         text = _texts.decode(raw)
     except msgspec.DecodeError as error:
-        shown = bytes(raw[:40]).decode(errors="replace")
+        shown = bytes(raw)[:40].decode(errors="replace")
         raise RequestError(f"{name!r} must be a string, not {shown}.", param=name) from error
     if not text:
         raise RequestError(f"{name!r} must not be empty.", param=name)
