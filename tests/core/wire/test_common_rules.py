@@ -49,6 +49,7 @@ from woollama.core.retries import Retries
 from woollama.core.testing.fake import FakeReply, json_reply, say
 from woollama.core.turn import new_id
 from woollama.core.wire import DIALECTS, WireSettings
+from woollama.core.wire.framing import LIMIT_BYTES as OBJECT_LIMIT
 from woollama.core.wire.ndjson import LIMIT_BYTES as LINE_LIMIT
 from woollama.core.wire.ndjson import LineSplitter
 from woollama.core.wire.sse import LIMIT_BYTES as EVENT_LIMIT
@@ -388,6 +389,13 @@ def test_c_14_what_is_no_json_is_an_error_and_a_beginning_of_json_is_a_cut() -> 
     assert "bad_response" == failure_of(codec, b"{nonsense}").kind
     html = failure_of(codec, b"<html>busy</html>")
     assert ("bad_response", "<html>busy</html>") == (html.kind, html.payload)
+
+
+def test_c_14_an_object_has_a_limit() -> None:
+    decoder = decoder_of(DIALECTS["compatible"])
+    assert () == decoder.feed(b"{" + b" " * (OBJECT_LIMIT - 1))
+    with pytest.raises(ReplyError, match="longer than"):
+        decoder.feed(b" ")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -589,3 +589,6 @@ def test_the_list_of_models_is_openais() -> None:
     listed = {"data": [{"id": "a", "context_length": 9}, {"id": ""}, 1]}
     found = COMPATIBLE.codec.decode_models(json.dumps(listed).encode())
     assert [("a", 9)] == [(info.id, info.context) for info in found]
+    assert ["a"] == [info.id for info in COMPATIBLE.codec.decode_models(b'[{"id": "a"}]')]
+    with pytest.raises(ReplyError, match="no list 'data'"):
+        COMPATIBLE.codec.decode_models(b'{"models": []}')

@@ -32,7 +32,7 @@ from woollama.core.wire.faults import reply_error
 from woollama.core.wire.framing import ReplyDecoder
 from woollama.core.wire.merging import merged
 from woollama.core.wire.model_list import decode_openai_models
-from woollama.core.wire.openai_params import openai_params
+from woollama.core.wire.openai_family import openai_params
 from woollama.core.wire.sse import EventSplitter
 
 __all__ = ["COMPATIBLE", "ChatCodec"]

@@ -23,7 +23,7 @@ from woollama.core.wire.codec import (
 from woollama.core.wire.faults import reply_error
 from woollama.core.wire.framing import ReplyDecoder
 from woollama.core.wire.model_list import decode_openai_models
-from woollama.core.wire.openai_params import openai_params
+from woollama.core.wire.openai_family import openai_params
 from woollama.core.wire.responses_input import request_from_responses
 from woollama.core.wire.responses_items import NAME, ItemWriting
 from woollama.core.wire.responses_reading import ResponsesReading

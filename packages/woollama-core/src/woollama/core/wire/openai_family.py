@@ -1,4 +1,4 @@
-"""The parameters of a request as the dialects of OpenAI's family send them: as they are (RU-18)."""
+"""What the dialects of OpenAI's family share in a request: parameters leave as they are (RU-18)."""
 
 from typing import Any
 
