@@ -1,9 +1,11 @@
 """The application: routes and what stands around them, as one plain ASGI callable."""
 
 from starlette.applications import Starlette
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from woollama.server.errors import EXCEPTION_HANDLERS
+from woollama.server.plugins.mounting import mount_routes
 from woollama.server.routes import chat
 from woollama.server.routes.embeddings import embeddings_routes
 from woollama.server.routes.health import health_routes
@@ -19,13 +21,15 @@ def make_app(services: Services) -> ASGIApp:
     The chat route is reached before Starlette: its routing and two exception layers cost an eighth
     of a request, and this route needs neither.
     """
+    chat_route = chat.ChatRoute(services)
     routes = [
+        Route(chat.PATH, chat_route, methods=["POST"]),
         *models_routes(services),
         *embeddings_routes(services),
         *health_routes(services),
+        *mount_routes(services.plugins.contributions),
     ]
     others = Starlette(routes=routes, exception_handlers=EXCEPTION_HANDLERS)
-    chat_route = chat.ChatRoute(services)
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] == chat.PATH and scope["method"] == "POST":

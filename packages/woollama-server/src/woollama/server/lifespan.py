@@ -4,11 +4,14 @@ import os
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 
+from woollama.core.config.files import read_file
 from woollama.core.directory import Directory
+from woollama.core.patterns import PatternCatalog
 from woollama.core.providers import ModelRegistry
 from woollama.core.scopes import open_tasks
 from woollama.core.transport.default import make_transport
 from woollama.server.instance import new_instance_id
+from woollama.server.plugins.installed import Installed
 from woollama.server.plugins.loader import load_plugins, open_plugins
 from woollama.server.services import Services
 from woollama.server.settings import Settings
@@ -26,6 +29,7 @@ async def open_services(
     *,
     environ: Mapping[str, str] | None = None,
     notice: Callable[[str], None] = _silent,
+    installed: Mapping[str, Installed] | None = None,
 ) -> AsyncGenerator[Services]:
     """The services of one daemon, or of one command without a daemon.
 
@@ -33,13 +37,22 @@ async def open_services(
         settings: from ``load_settings``.
         environ: the environment; None is the process's own.
         notice: tells a person at a terminal what is going on; "" when it is over.
+        installed: the plugins that can be enabled; None looks for those that are installed.
 
     Raises:
         ConfigError: everything that is wrong in the configuration.
     """
     environ = os.environ if environ is None else environ
     registry = ModelRegistry.from_config(environ=environ)
-    enabled = load_plugins(settings.plugins.enabled, settings.plugins.tables)
+    enabled = load_plugins(
+        settings.plugins.enabled,
+        settings.plugins.tables,
+        fabric=read_file(settings.config_dir / "mcp.json", None).get("fabric"),
+        found=installed,
+        environ=environ,
+        config_dir=settings.config_dir,
+        taken=registry.names(),
+    )
     transport = make_transport()
     async with aclosing(transport), open_tasks() as tasks:
         async with open_plugins(
@@ -47,14 +60,17 @@ async def open_services(
             config_dir=settings.config_dir,
             transport=transport,
             notice=notice,
-            taken=registry.names(),
-        ) as provided:
-            for each in provided:
+            environ=environ,
+            timeouts=settings.timeouts,
+            body_limit_bytes=settings.server.body_limit_bytes,
+        ) as plugins:
+            for each in plugins.providers:
                 registry.add(each.provider)
             services = Services(
-                directory=Directory(registry),
+                directory=Directory(registry, PatternCatalog(plugins.pattern_backends)),
+                plugins=plugins,
                 transport=transport,
-                own_transports={each.provider.name: each.transport for each in provided},
+                own_transports={each.provider.name: each.transport for each in plugins.providers},
                 timeouts=settings.timeouts,
                 retries=settings.retries,
                 reasoning=settings.reasoning.alias,

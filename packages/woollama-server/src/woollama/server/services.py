@@ -9,6 +9,7 @@ from woollama.core.providers import Provider
 from woollama.core.retries import Retries
 from woollama.core.transport import Timeouts, Transport
 from woollama.server.offers import Offers
+from woollama.server.plugins.running import RunningPlugins
 
 __all__ = ["Services"]
 
@@ -19,6 +20,7 @@ class Services:
     Attributes:
         directory: model names to what answers for them.
         offers: what the providers offer.
+        plugins: what plugins contribute, and how they are.
         timeouts, retries: of every request to a provider.
         reasoning: the key under which thinking leaves in chat replies.
         body_limit_bytes: the longest request body.
@@ -29,6 +31,7 @@ class Services:
         self,
         *,
         directory: Directory,
+        plugins: RunningPlugins,
         tasks: TaskGroup,
         fresh_s: float,
         transport: Transport,
@@ -41,6 +44,7 @@ class Services:
     ) -> None:
         """Made by ``lifespan.open_services``."""
         self.directory = directory
+        self.plugins = plugins
         self.timeouts = timeouts
         self.retries = retries
         self.reasoning = reasoning

@@ -4,7 +4,7 @@ import os
 
 import click
 
-from woollama.core.config.files import Problem, config_dir
+from woollama.core.config.files import Problem, config_dir, read_file
 from woollama.core.errors import ConfigError
 from woollama.core.providers.configured import check_inferencers
 from woollama.server.plugins.loader import load_plugins
@@ -36,7 +36,13 @@ _FILES = ("woollama.toml", "inferencers.toml", "recipes.toml", "mcp.json", ".env
 def _daemon() -> list[Problem]:
     try:
         settings = load_settings(os.environ)
-        load_plugins(settings.plugins.enabled, settings.plugins.tables)
+        load_plugins(
+            settings.plugins.enabled,
+            settings.plugins.tables,
+            fabric=read_file(config_dir() / "mcp.json", None).get("fabric"),
+            environ=os.environ,
+            config_dir=config_dir(),
+        )
     except ConfigError as error:
         return _lines(error)
     return []
