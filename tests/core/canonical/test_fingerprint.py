@@ -9,14 +9,14 @@ import pytest
 
 from woollama.core.canonical import (
     AssistantMessage,
+    ChatRequest,
     FunctionTool,
     Params,
     SystemMessage,
     UserMessage,
+    canonical_hash,
     request_from_openai,
 )
-from woollama.core.canonical.fingerprint import canonical_hash
-from woollama.core.canonical.request import ChatRequest
 from woollama.core.wire import DIALECTS, WireSettings
 
 BODY: dict[str, Any] = {

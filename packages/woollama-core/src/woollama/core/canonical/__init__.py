@@ -32,6 +32,7 @@ from woollama.core.canonical.events import (
     TurnStarted,
     UsageDelta,
 )
+from woollama.core.canonical.fingerprint import canonical_hash
 from woollama.core.canonical.messages import (
     AssistantMessage,
     FunctionCall,
@@ -105,6 +106,7 @@ __all__ = [
     "UserMessage",
     "Value",
     "assemble",
+    "canonical_hash",
     "content_from_openai",
     "content_to_openai",
     "deltas_of",
