@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.wire.exchange import NOW, deltas_of, stream
+from tests.core.wire.peers import NAMES, ask, fake_of, target_of
 from woollama.core.canonical import (
     Delta,
     Finish,
@@ -16,6 +17,7 @@ from woollama.core.canonical import (
     ToolCallDelta,
 )
 from woollama.core.errors import TruncatedReply
+from woollama.core.testing.fake import say
 from woollama.core.wire.chat import COMPATIBLE
 from woollama.core.wire.think_tags import ThinkTagDecoder, ThinkTags
 
@@ -109,3 +111,16 @@ def test_c_10_a_decoder_is_wrapped_for_a_provider_that_is_configured_so() -> Non
     assert () == decoder.feed(stream("[DONE]"))
     assert decoder.done
     assert (Finish("stop"),) == decoder.finish()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("think_tags", [False, True])
+async def test_c_10_a_turn_parts_thinking_when_its_provider_says_so(
+    name: str, think_tags: bool
+) -> None:
+    text = "<think>a</think>b"
+    target = target_of(name, think_tags=think_tags)
+    message = (await ask(fake_of(name, [say(text)]), target)).message
+    expected = ("a", "b") if think_tags else (None, text)
+    assert expected == (message.reasoning, message.content)

@@ -12,6 +12,7 @@ from woollama.core.providers import Target
 from woollama.core.retries import NO_RETRIES, Retries, enter_with_retries
 from woollama.core.transport.base import Timeouts, Transport, WireResponse
 from woollama.core.wire.faults import kept_headers
+from woollama.core.wire.think_tags import ThinkTagDecoder
 
 __all__ = ["Turn", "decoded", "fetch_reply", "new_id", "open_turn"]
 
@@ -95,6 +96,8 @@ async def decoded(target: Target, response: WireResponse) -> AsyncIterator[tuple
         InferenceError: the reply holds an error, is not understood, or ended early.
     """
     decoder = target.dialect.codec.decoder(new_id=new_id, now=time.time)
+    if target.provider.think_tags:
+        decoder = ThinkTagDecoder(decoder)
     try:
         async for chunk in response.chunks:
             deltas = decoder.feed(chunk)
