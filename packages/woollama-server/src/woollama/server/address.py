@@ -61,7 +61,7 @@ def parse_address(text: str) -> Address:
         host = host[1:-1]
         if not isinstance(_ip(host), IPv6Address):
             raise ValueError(f"{text!r} has no IPv6 address in its brackets; {_ADVICE}")
-    elif not host or ":" in host or not host.isprintable() or " " in host:
+    elif not host or host[0] == "-" or ":" in host or " " in host or not host.isprintable():
         raise ValueError(f"{text!r} is no address; {_ADVICE}")
     return Address(host=host, port=_port(port, text))
 
