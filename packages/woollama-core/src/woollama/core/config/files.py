@@ -59,13 +59,13 @@ def config_dir(environ: Mapping[str, str] | None = None) -> Path:
 
 
 def read_file(
-    path: Path, environ: Mapping[str, str], *, named: Iterable[tuple[str, ...]] = ()
+    path: Path, environ: Mapping[str, str] | None, *, named: Iterable[tuple[str, ...]] = ()
 ) -> dict[str, Any]:
     """A TOML or JSON file, expanded; ``{}`` when there is none.
 
     Args:
         path: its ending says which of the two it is.
-        environ: for ``${VAR}``.
+        environ: for ``${VAR}``; None leaves every text as it is.
         named: see ``expand``.
 
     Raises:

@@ -14,7 +14,10 @@ _REFERENCE = re.compile(r"\$\{([^}]*)\}")
 
 
 def expand(
-    tree: Mapping[str, Any], environ: Mapping[str, str], *, named: Iterable[tuple[str, ...]] = ()
+    tree: Mapping[str, Any],
+    environ: Mapping[str, str] | None,
+    *,
+    named: Iterable[tuple[str, ...]] = (),
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Expands a tree and says what is missing.
 
@@ -24,7 +27,7 @@ def expand(
 
     Args:
         tree: a parsed TOML or JSON document.
-        environ: the environment.
+        environ: the environment; None leaves every text as it is.
         named: the tables whose keys people choose, as paths with ``*`` for any key; ``**`` at the
             end is everything below.
 
@@ -36,7 +39,10 @@ def expand(
     names = tuple(named)
 
     def text(value: str) -> str:
-        return _REFERENCE.sub(lambda found: _value(found[1], environ, missing), value)
+        if environ is None:
+            return value
+        known = environ
+        return _REFERENCE.sub(lambda found: _value(found[1], known, missing), value)
 
     def walk(value: Any, path: tuple[str, ...]) -> Any:
         if isinstance(value, str):
