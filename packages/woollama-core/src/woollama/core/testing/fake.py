@@ -6,7 +6,7 @@ A fake turns a request into a reply. ``FakeTransport`` puts it in the place of t
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -147,10 +147,10 @@ class _Response:
     def __init__(self, reply: FakeReply) -> None:
         self.status = reply.status
         self.headers: Mapping[str, str] = reply.headers
-        self.chunks: AsyncIterator[bytes] = _each(reply.chunks)
+        self.chunks = _each(reply.chunks)
 
 
-async def _each(chunks: Iterable[bytes]) -> AsyncIterator[bytes]:
+async def _each(chunks: Iterable[bytes]) -> AsyncGenerator[bytes]:
     for chunk in chunks:
         if chunk:
             yield chunk
@@ -182,11 +182,13 @@ class FakeTransport:
             headers=request.headers,
             body=request.body,
         )
+        response = _Response(self.fake.answer(got))
         self.open_replies += 1
         try:
-            yield _Response(self.fake.answer(got))
+            yield response
         finally:
             self.open_replies -= 1
+            await response.chunks.aclose()
 
     async def aclose(self) -> None:
         """Nothing to close."""
