@@ -13,6 +13,7 @@ from woollama.core.inference import (
     complete_stream,
     complete_sync,
 )
+from woollama.core.orchestrator import EventIter, orchestrate, orchestrate_events
 from woollama.core.patterns import Pattern, PatternBackend, PatternCall
 from woollama.core.providers import (
     Credential,
@@ -22,13 +23,28 @@ from woollama.core.providers import (
     Provider,
     provider_names,
 )
+from woollama.core.recipes import Recipe, make_recipe
 from woollama.core.retries import Retries
+from woollama.core.tools import (
+    FunctionTools,
+    ImageRenderer,
+    Renderer,
+    TextRenderer,
+    ToolProvider,
+    ToolResult,
+    ToolSpec,
+    render_tool_result,
+    tool,
+)
 from woollama.core.transport import Timeouts, Transport
 
 __all__ = [
     "Capabilities",
     "Credential",
     "DeltaStream",
+    "EventIter",
+    "FunctionTools",
+    "ImageRenderer",
     "Inferencer",
     "InferenceError",
     "ModelRegistry",
@@ -37,15 +53,26 @@ __all__ = [
     "PatternBackend",
     "PatternCall",
     "Provider",
+    "Recipe",
+    "Renderer",
     "Retries",
+    "TextRenderer",
     "Timeouts",
+    "ToolProvider",
+    "ToolResult",
+    "ToolSpec",
     "Transport",
     "__version__",
     "complete",
     "complete_response",
     "complete_stream",
     "complete_sync",
+    "make_recipe",
+    "orchestrate",
+    "orchestrate_events",
     "provider_names",
+    "render_tool_result",
+    "tool",
 ]
 
 __version__ = "0.7.0"

@@ -2,5 +2,16 @@
 
 from woollama.core.patterns.backend import Pattern, PatternBackend, PatternCall, PatternVariable
 from woollama.core.patterns.catalog import PatternCatalog
+from woollama.core.patterns.native import NativePatterns
+from woollama.core.patterns.template import fill, variables_of
 
-__all__ = ["Pattern", "PatternBackend", "PatternCall", "PatternCatalog", "PatternVariable"]
+__all__ = [
+    "NativePatterns",
+    "Pattern",
+    "PatternBackend",
+    "PatternCall",
+    "PatternCatalog",
+    "PatternVariable",
+    "fill",
+    "variables_of",
+]

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
-from woollama.core.canonical import NOTHING, Delta, Message, Value
+from woollama.core.canonical import NOTHING, Message, RunEvent, Value
 
 __all__ = ["Pattern", "PatternBackend", "PatternCall", "PatternVariable"]
 
@@ -73,8 +73,11 @@ class PatternBackend(Protocol):
         """
         ...
 
-    def open_run(self, call: PatternCall) -> AbstractAsyncContextManager[AsyncIterator[Delta]]:
+    def open_run(self, call: PatternCall) -> AbstractAsyncContextManager[AsyncIterator[RunEvent]]:
         """Runs a pattern; leaving the context stops it.
+
+        Deltas come only when ``call.stream`` asks for them. The last event is ``RunFinished``, with
+        the whole reply, in both modes.
 
         Raises:
             InferenceError: what went wrong, on entry when nothing has been said yet.
