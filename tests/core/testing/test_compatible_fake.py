@@ -264,7 +264,10 @@ def sent(wire: WireRequest) -> FakeRequest:
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_it_takes_what_our_codec_writes(stream: bool) -> None:
-    calls: list[Any] = [{**call("a"), "extra_content": {"google": {}}}, call("b", arguments="not json")]
+    calls: list[Any] = [
+        {**call("a"), "extra_content": {"google": {}}},
+        call("b", arguments="not json"),
+    ]
     wire = encode(
         COMPATIBLE,
         stream=stream,
