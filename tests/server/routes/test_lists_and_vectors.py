@@ -74,7 +74,7 @@ async def test_a_dead_provider_does_not_hold_the_list(monkeypatch: pytest.Monkey
         await exchange.send(whole(LIST))
 
     async with serve(script) as upstream:
-        slow = Provider("slow", upstream.url, discover=True)
+        slow = Provider("slow", upstream.url, models=("known",), discover=True)
         down = Provider("down", "http://127.0.0.1:1/v1", discover=True)
         fine = Provider("fine", "http://127.0.0.1:1/v1", models=("a",))
         async with serving(slow, down, fine) as daemon:
@@ -85,8 +85,8 @@ async def test_a_dead_provider_does_not_hold_the_list(monkeypatch: pytest.Monkey
                     await anyio.lowlevel.checkpoint()
             after = (await daemon.client.get("/v1/models")).json()["data"]
             errors = {o.provider: o.error for o in daemon.services.offers.known()}
-    assert ["fine/a"] == [entry["id"] for entry in before]
-    assert ["slow/org/b:1", "slow/c", "fine/a"] == [entry["id"] for entry in after]
+    assert ["slow/known", "fine/a"] == [entry["id"] for entry in before]
+    assert ["slow/known", "slow/org/b:1", "slow/c", "fine/a"] == [entry["id"] for entry in after]
     assert errors["down"] is not None
     assert 1 == len(upstream.requests)
 

@@ -9,7 +9,7 @@ from woollama.core.providers import Provider, Target
 from woollama.core.transport.base import Timeouts, Transport
 from woollama.core.wire import ModelInfo
 
-__all__ = ["DISCOVERY_TIMEOUTS", "Offer", "discover"]
+__all__ = ["DISCOVERY_TIMEOUTS", "Offer", "declared_offer", "discover"]
 
 DISCOVERY_TIMEOUTS = Timeouts(connect=2.0, first_byte=5.0, between=5.0, whole=8.0)
 """Short: a list that does not come at once is asked for again later."""
@@ -41,16 +41,22 @@ async def discover(
 
     Never raises for the provider's faults: they stand in the offer.
     """
-    declared = tuple(_declared(provider, model) for model in provider.models)
+    declared = declared_offer(provider)
     if not provider.discover:
-        return Offer(provider=provider.name, models=declared)
+        return declared
     try:
         listed = await _ask(provider, transport, timeouts)
     except InferenceError as error:
-        return Offer(provider=provider.name, models=declared, error=error)
-    known = {info.id for info in declared}
+        return Offer(provider=provider.name, models=declared.models, error=error)
+    known = {info.id for info in declared.models}
     wanted = tuple(info for info in listed if info.id not in known and _wanted(provider, info.id))
-    return Offer(provider=provider.name, models=(*declared, *wanted))
+    return Offer(provider=provider.name, models=(*declared.models, *wanted))
+
+
+def declared_offer(provider: Provider) -> Offer:
+    """What is known of a provider's offer without asking: the models its configuration names."""
+    models = tuple(_declared(provider, model) for model in provider.models)
+    return Offer(provider=provider.name, models=models)
 
 
 def _declared(provider: Provider, model: str) -> ModelInfo:

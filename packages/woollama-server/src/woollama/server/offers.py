@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import anyio
 from anyio.abc import TaskGroup
 
-from woollama.core.discovery import Offer, discover
+from woollama.core.discovery import Offer, declared_offer, discover
 from woollama.core.providers import Provider
 from woollama.core.transport import Transport
 
@@ -42,7 +42,7 @@ class Offers:
         self._transport_for = transport_for
         self._tasks = tasks
         self._fresh_s = fresh_s
-        self._offers: dict[str, Offer] = {}
+        self._offers = {provider.name: declared_offer(provider) for provider in self._providers}
         self._asked: dict[str, float] = {}
         self._asking: dict[str, anyio.Event] = {}
 
@@ -56,11 +56,8 @@ class Offers:
         return self.known()
 
     def known(self) -> Sequence[Offer]:
-        """What is known now, without asking; a provider that never answered offers nothing."""
-        return [
-            self._offers.get(provider.name, Offer(provider=provider.name))
-            for provider in self._providers
-        ]
+        """What is known now, without asking: of a provider that never answered what is declared."""
+        return [self._offers[provider.name] for provider in self._providers]
 
     def names(self) -> Iterator[str]:
         """The model names known now, ``<provider>/<model>``; nothing is done before the first."""
@@ -77,9 +74,10 @@ class Offers:
         name = provider.name
         if name in self._asking:
             return
-        if name in self._offers and time.monotonic() - self._asked[name] < self._fresh_s:
+        now = time.monotonic()
+        if name in self._asked and now - self._asked[name] < self._fresh_s:
             return
-        self._asked[name] = time.monotonic()
+        self._asked[name] = now
         self._asking[name] = anyio.Event()
         self._tasks.start_soon(self._ask, provider)
 
