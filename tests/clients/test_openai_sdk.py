@@ -49,8 +49,8 @@ def refusal(status: int, code: str, **headers: str) -> bytes:
 
 async def script(exchange: Exchange) -> None:
     """Answers by the name of the model."""
-    body = exchange.request.json()
-    match (body or {}).get("model"):
+    body: dict[str, Any] = exchange.request.json() or {}
+    match body.get("model"):
         case "text":
             await exchange.send(reply(content="hello"))
         case "tools":
