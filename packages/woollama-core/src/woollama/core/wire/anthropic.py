@@ -29,9 +29,9 @@ from woollama.core.wire.codec import (
 from woollama.core.wire.faults import reply_error
 from woollama.core.wire.framing import ReplyDecoder
 from woollama.core.wire.model_list import decode_openai_models
+from woollama.core.wire.refusals import asks_for_nothing, unspoken
 from woollama.core.wire.shapes import mapping_in, object_of
 from woollama.core.wire.sse import EventSplitter
-from woollama.core.wire.unspoken import asks_for_nothing, unspoken
 
 __all__ = [
     "ANTHROPIC",

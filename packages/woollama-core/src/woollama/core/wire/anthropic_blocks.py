@@ -19,7 +19,7 @@ from woollama.core.canonical import (
 )
 from woollama.core.errors import CannotEncode, RequestError
 from woollama.core.wire.data_urls import data_url, split_data_url
-from woollama.core.wire.unspoken import left_out
+from woollama.core.wire.refusals import left_out
 
 __all__ = ["DIALECT", "BlockWriter", "content_from_blocks", "part_from_block", "rest_of"]
 

@@ -34,8 +34,8 @@ from woollama.core.wire.ndjson import LineSplitter
 from woollama.core.wire.ollama_messages import NAME, MessageWriter
 from woollama.core.wire.ollama_reading import OllamaReading, unix_seconds
 from woollama.core.wire.ollama_requests import OPTIONS_BY_PARAM, request_from_ollama
+from woollama.core.wire.refusals import asks_for_nothing, left_out, refuse, unspoken
 from woollama.core.wire.shapes import mapping_in, object_of, text_in
-from woollama.core.wire.unspoken import asks_for_nothing, left_out, refuse, unspoken
 
 __all__ = ["OLLAMA", "OllamaCodec"]
 

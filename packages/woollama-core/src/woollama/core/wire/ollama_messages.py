@@ -22,8 +22,8 @@ from woollama.core.canonical import (
 from woollama.core.errors import CannotEncode
 from woollama.core.wire.arguments import arguments_object
 from woollama.core.wire.data_urls import split_data_url
+from woollama.core.wire.refusals import left_out
 from woollama.core.wire.shapes import text_in
-from woollama.core.wire.unspoken import left_out
 
 __all__ = ["NAME", "MessageWriter"]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from woollama.core.canonical import ChatRequest
 from woollama.core.wire.codec import WireSettings
-from woollama.core.wire.unspoken import asks_for_nothing, refuse
+from woollama.core.wire.refusals import asks_for_nothing, refuse
 
 __all__ = ["openai_params"]
 

@@ -24,12 +24,12 @@ from woollama.core.wire.faults import reply_error
 from woollama.core.wire.framing import ReplyDecoder
 from woollama.core.wire.model_list import decode_openai_models
 from woollama.core.wire.openai_family import openai_params
+from woollama.core.wire.refusals import asks_for_nothing, refuse
 from woollama.core.wire.responses_input import request_from_responses
 from woollama.core.wire.responses_items import NAME, ItemWriting
 from woollama.core.wire.responses_reading import ResponsesReading
 from woollama.core.wire.shapes import mapping_in, object_of
 from woollama.core.wire.sse import EventSplitter
-from woollama.core.wire.unspoken import asks_for_nothing, refuse
 
 __all__ = ["RESPONSES", "ResponsesCodec"]
 

@@ -29,9 +29,9 @@ from woollama.core.canonical import (
 )
 from woollama.core.errors import RequestError
 from woollama.core.wire.demands import a_list, a_string, an_object
+from woollama.core.wire.refusals import asks_for_nothing
 from woollama.core.wire.responses_items import NAME
 from woollama.core.wire.responses_texts import reasoning_texts
-from woollama.core.wire.unspoken import asks_for_nothing
 
 __all__ = ["messages_of_items"]
 

@@ -24,8 +24,8 @@ from woollama.core.canonical import (
 )
 from woollama.core.errors import CannotEncode
 from woollama.core.wire.codec import WireSettings
+from woollama.core.wire.refusals import asks_for_nothing, left_out
 from woollama.core.wire.shapes import object_of
-from woollama.core.wire.unspoken import asks_for_nothing, left_out
 
 __all__ = ["NAME", "ItemWriting"]
 
