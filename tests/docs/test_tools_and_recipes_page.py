@@ -1,5 +1,6 @@
 """The page on tools and recipes: each program is run against a scripted Ollama, as printed."""
 
+import itertools
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -21,7 +22,7 @@ BLOCKS = list(blocks_of(PAGE))
 
 def programs() -> list[tuple[Block, Block]]:
     """Each program, and the output that is printed under it."""
-    pairs = zip(BLOCKS, BLOCKS[1:], strict=False)
+    pairs = itertools.pairwise(BLOCKS)
     return [(first, second) for first, second in pairs if first.language == "python"]
 
 

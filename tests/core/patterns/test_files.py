@@ -17,6 +17,11 @@ def put(folder: Path, name: str, data: bytes) -> Path:
     return path
 
 
+def text(folder: PatternFolder, name: str) -> str | None:
+    prompt = folder.find(name)
+    return None if prompt is None else prompt.text
+
+
 def age(path: Path, seconds: int) -> None:
     """Makes a file look as old as that."""
     found = path.stat()
@@ -30,25 +35,25 @@ def test_a_text_is_the_files_to_the_byte(tmp_path: Path) -> None:
     put(tmp_path, "empty", b"")
     folder = PatternFolder(tmp_path)
     assert ["a", "empty"] == folder.names()
-    assert data.decode() == folder.text("a")
-    assert "" == folder.text("empty")
+    assert data.decode() == text(folder, "a")
+    assert "" == text(folder, "empty")
 
 
 def test_an_edit_is_seen_at_once_also_within_one_tick_of_the_clock(tmp_path: Path) -> None:
     folder = PatternFolder(tmp_path)
-    for text in ("one", "two", "six"):
-        path = put(tmp_path, "a", text.encode())
+    for written in ("one", "two", "six"):
+        path = put(tmp_path, "a", written.encode())
         moment = 1_700_000_000_000_000_000
         os.utime(path, ns=(moment, moment))
-        assert text == folder.text("a")
+        assert written == text(folder, "a")
 
 
 def test_an_edit_with_an_old_time_is_seen(tmp_path: Path) -> None:
     folder = PatternFolder(tmp_path)
     age(put(tmp_path, "a", b"one"), 3600)
-    assert "one" == folder.text("a")
+    assert "one" == text(folder, "a")
     age(put(tmp_path, "a", b"other"), 7200)
-    assert "other" == folder.text("a")
+    assert "other" == text(folder, "a")
 
 
 def test_an_old_file_is_read_once(tmp_path: Path) -> None:
@@ -72,17 +77,17 @@ def test_a_new_and_a_removed_pattern_are_seen(tmp_path: Path) -> None:
     path = put(tmp_path, "a", b"x")
     assert ["a"] == folder.names()
     path.unlink()
-    assert (None, []) == (folder.text("a"), folder.names())
+    assert (None, []) == (text(folder, "a"), folder.names())
     put(tmp_path, "a", b"y")
-    assert "y" == folder.text("a")
+    assert "y" == text(folder, "a")
     path.unlink()
     path.parent.rmdir()
-    assert ([], None) == (folder.names(), folder.text("a"))
+    assert ([], None) == (folder.names(), text(folder, "a"))
 
 
 def test_a_missing_folder_has_no_patterns(tmp_path: Path) -> None:
     folder = PatternFolder(tmp_path / "nowhere")
-    assert ([], None, {}) == (folder.names(), folder.text("a"), folder.problems())
+    assert ([], None, {}) == (folder.names(), text(folder, "a"), folder.problems())
 
 
 BROKEN = [
@@ -98,31 +103,31 @@ def test_a_broken_edit_keeps_the_last_good_version_and_says_so(
     caplog.set_level(logging.WARNING)
     folder = PatternFolder(tmp_path)
     put(tmp_path, "a", b"good")
-    assert "good" == folder.text("a")
+    assert "good" == text(folder, "a")
     put(tmp_path, "a", data)
-    assert ["good", "good"] == [folder.text("a") for _ in range(2)]
+    assert ["good", "good"] == [text(folder, "a") for _ in range(2)]
     assert ["a"] == folder.names()
     assert said in folder.problems()["a"]
     assert 1 == len(caplog.records), "said once"
     assert "system.md" in caplog.text
     put(tmp_path, "a", b"better")
-    assert ("better", {}) == (folder.text("a"), folder.problems())
+    assert ("better", {}) == (text(folder, "a"), folder.problems())
 
 
 def test_a_file_that_was_never_good_is_no_pattern_and_a_problem(tmp_path: Path) -> None:
     folder = PatternFolder(tmp_path)
     put(tmp_path, "a", b"\xff")
-    assert (None, []) == (folder.text("a"), folder.names())
+    assert (None, []) == (text(folder, "a"), folder.names())
     assert ["a"] == list(folder.problems())
 
 
 def test_a_file_that_cannot_be_looked_at_keeps_its_last_good_version(tmp_path: Path) -> None:
     path = put(tmp_path, "a", b"good")
     folder = PatternFolder(tmp_path)
-    assert "good" == folder.text("a")
+    assert "good" == text(folder, "a")
     path.unlink()
     path.symlink_to(path)
-    assert "good" == folder.text("a")
+    assert "good" == text(folder, "a")
     assert "a" in folder.problems()
     assert ["a"] == folder.names()
 
@@ -130,7 +135,7 @@ def test_a_file_that_cannot_be_looked_at_keeps_its_last_good_version(tmp_path: P
 def test_a_folder_in_the_place_of_the_file_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "a" / "system.md").mkdir(parents=True)
     folder = PatternFolder(tmp_path)
-    assert (None, ["a"]) == (folder.text("a"), list(folder.problems()))
+    assert (None, ["a"]) == (text(folder, "a"), list(folder.problems()))
 
 
 ODD = [
@@ -151,7 +156,7 @@ ODD = [
 def test_names_with_odd_characters_are_names(name: str, tmp_path: Path) -> None:
     put(tmp_path, name, b"x")
     folder = PatternFolder(tmp_path)
-    assert ([name], "x") == (folder.names(), folder.text(name))
+    assert ([name], "x") == (folder.names(), text(folder, name))
 
 
 @pytest.mark.parametrize(
@@ -176,7 +181,7 @@ def test_a_name_cannot_lead_out_of_the_folder(name: str, tmp_path: Path) -> None
     put(tmp_path / "library" / "inside", "a", b"x")
     put(tmp_path / "library", ".hidden", b"x")
     folder = PatternFolder(tmp_path / "library")
-    assert folder.text(name) is None
+    assert text(folder, name) is None
     assert {} == folder.problems()
     assert name == "x" * 5000 or not is_pattern_name(name)
 

@@ -10,8 +10,9 @@ from typing import Generic, TypeVar
 
 from woollama.core.canonical import Value
 from woollama.core.errors import ConfigError
+from woollama.core.patterns.template import variables_of
 
-__all__ = ["PatternFolder", "WatchedFile", "stamp_of"]
+__all__ = ["PatternFolder", "Prompt", "WatchedFile", "is_pattern_name"]
 
 T = TypeVar("T")
 
@@ -22,6 +23,13 @@ _FRESH_NS = 100_000_000
 _NO_SUCH_FILE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EINVAL})
 _FILE_NAME = "system.md"
 _log = logging.getLogger(__name__)
+
+
+class Prompt(Value, frozen=True, kw_only=True):
+    """A prompt as its file has it, and the names of its tokens."""
+
+    text: str
+    variables: tuple[str, ...]
 
 
 class Stamp(Value, frozen=True, kw_only=False):
@@ -126,7 +134,7 @@ class PatternFolder:
     def __init__(self, folder: Path) -> None:
         """Nothing is looked at yet; ``folder`` may be missing."""
         self.folder = folder
-        self._files: dict[str, WatchedFile[str | None]] = {}
+        self._files: dict[str, WatchedFile[Prompt | None]] = {}
 
     def names(self) -> list[str]:
         """The names of the patterns there are, sorted."""
@@ -137,22 +145,22 @@ class PatternFolder:
             return []
         for gone in self._files.keys() - set(found):
             self._files.pop(gone, None)
-        return sorted(name for name in found if self.text(name) is not None)
+        return sorted(name for name in found if self.find(name) is not None)
 
-    def text(self, name: str) -> str | None:
-        """The text of a pattern, to the byte; None when there is none of this name."""
+    def find(self, name: str) -> Prompt | None:
+        """A pattern, to the byte; None when there is none of this name."""
         if not is_pattern_name(name):
             return None
         file = self._files.get(name)
         if file is None:
             path = self.folder / name / _FILE_NAME
-            file = WatchedFile[str | None]((path,), _read_prompt, None)
-        text = file.value()
-        if text is None and file.problem is None:
+            file = WatchedFile[Prompt | None]((path,), _read_prompt, None)
+        prompt = file.value()
+        if prompt is None and file.problem is None:
             self._files.pop(name, None)
         else:
             self._files[name] = file
-        return text
+        return prompt
 
     def problems(self) -> dict[str, str]:
         """What is wrong with which pattern's file."""
@@ -170,11 +178,12 @@ def is_pattern_name(name: str) -> bool:
     return not any("\ud800" <= letter <= "\udfff" for letter in name)
 
 
-def _read_prompt(path: Path) -> str:
+def _read_prompt(path: Path) -> Prompt:
     data = path.read_bytes()
     if len(data) > LIMIT_BYTES:
         raise ValueError(f"has {len(data)} bytes, more than {LIMIT_BYTES}")
     try:
-        return data.decode()
+        text = data.decode()
     except UnicodeDecodeError as error:
         raise ValueError(f"is not UTF-8: {error}") from error
+    return Prompt(text=text, variables=variables_of(text))

@@ -169,16 +169,16 @@ class NativePatterns:
         if recipe is not None:
             return _of_recipe(name, recipe, book.default_inferencer)
         folder = self._folder_of(book)
-        text = None if folder is None else folder.text(name)
-        if text is None:
+        prompt = None if folder is None else folder.find(name)
+        if prompt is None:
             return None
         pattern = Pattern(
             name=name,
-            variables=_variables(text, NOTHING),
+            variables=tuple(PatternVariable(name=variable) for variable in prompt.variables),
             source="directory",
             model=book.default_inferencer,
         )
-        return _Prompt(pattern=pattern, system=text)
+        return _Prompt(pattern=pattern, system=prompt.text)
 
     def _folder_of(self, book: RecipeBook) -> PatternFolder | None:
         if book.patterns_dir is None:
