@@ -181,7 +181,7 @@ def _resolve(address: Address) -> str:
         return address.host
     try:
         found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # the latter: a name that no name may be
         raise _unknown(address) from error
     hosts = [str(place[0]) for family, *_, place in found if family == socket.AF_INET]
     hosts += [str(place[0]) for family, *_, place in found if family == socket.AF_INET6]
