@@ -1,0 +1,172 @@
+"""Hypercorn's HTTP/1.1 and HTTP/2 to ASGI, with our words for bad requests and our own tasks.
+
+A request's messages wait in an ``_Inbox``: Hypercorn's own queue of ten is never emptied when the
+application answers without reading, and the connection then hangs.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
+from email.utils import formatdate
+from time import time
+from typing import Any
+
+import h11
+import msgspec
+from hypercorn.config import Config
+from hypercorn.protocol import ProtocolWrapper
+from hypercorn.protocol.h11 import H11Protocol
+from starlette.types import ASGIApp, Message, Scope
+
+from woollama.core.errors import RequestError
+from woollama.server.log_output import describe_exception
+
+__all__ = ["HypercornConfig", "HypercornProtocol", "HypercornTasks"]
+
+_log = logging.getLogger(__name__)
+_encoder = msgspec.json.Encoder()
+
+HEAD_LIMIT_BYTES = 64 * 1024
+_UNREAD_LIMIT_BYTES = 256 * 1024
+"""How much of a body waits for the application before the client has to wait, too."""
+
+_FOREVER = 2**62
+
+
+class HypercornConfig(Config):
+    """Hypercorn's limits, and nothing said in its own name or log."""
+
+    errorlog = None
+    accesslog = None
+    include_server_header = False
+    h11_max_incomplete_size = HEAD_LIMIT_BYTES
+    keep_alive_max_requests = _FOREVER
+
+    def __init__(self) -> None:
+        """Everything else as Hypercorn has it."""
+        self._second = 0
+        self._date: list[tuple[bytes, bytes]] = []
+
+    def response_headers(self, protocol: str) -> list[tuple[bytes, bytes]]:
+        """``Date`` only; written once a second."""
+        now = int(time())
+        if now != self._second:
+            self._second = now
+            self._date = [(b"date", formatdate(now, usegmt=True).encode())]
+        return self._date
+
+
+class HypercornProtocol(ProtocolWrapper):
+    """Hypercorn's choice of protocol, with our words for requests that are no HTTP."""
+
+    def __init__(self, *args: Any) -> None:
+        """As ``ProtocolWrapper``, HTTP/1.1 first."""
+        super().__init__(*args)
+        self.protocol = _H1(*args)
+
+    @property
+    def is_h1(self) -> bool:
+        """Whether it is still HTTP/1.1, and was not upgraded."""
+        return isinstance(self.protocol, _H1)
+
+    @property
+    def has_unread(self) -> bool:
+        """Whether the client may still be sending a body, or something that was not understood."""
+        states = {h11.SEND_BODY, h11.ERROR}
+        return isinstance(self.protocol, _H1) and self.protocol.connection.their_state in states
+
+
+class _H1(H11Protocol):
+    async def _send_error_response(self, status_code: int) -> None:
+        message = {431: "The head of the request is too long.", 501: "This is not supported."}
+        text = message.get(status_code, "This is no HTTP request that can be understood.")
+        body = _encoder.encode(RequestError(text, status=status_code).to_openai())
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % len(body)),
+            (b"connection", b"close"),
+            *self.config.response_headers("h11"),
+        ]
+        await self._send_h11_event(h11.Response(status_code=status_code, headers=headers))
+        await self._send_h11_event(h11.Data(data=body))
+        await self._send_h11_event(h11.EndOfMessage())
+
+
+class HypercornTasks:
+    """Where Hypercorn's protocols start the application: its ``TaskGroup``."""
+
+    def __init__(self, group: asyncio.TaskGroup) -> None:
+        """They end with the connection, whose group this is."""
+        self._group = group
+
+    async def spawn_app(
+        self,
+        app: ASGIApp,
+        config: Config,
+        scope: Scope,
+        send: Callable[[Message | None], Awaitable[None]],
+    ) -> Callable[[Message], Awaitable[None]]:
+        """Starts the application for one request; what is returned brings it messages."""
+        inbox = _Inbox()
+        self._group.create_task(_answer(app, scope, inbox, send))
+        return inbox.put
+
+    def spawn(self, func: Callable[..., Any], *args: Any) -> None:
+        """Starts a task of the protocol's own."""
+        self._group.create_task(func(*args))
+
+
+async def _answer(
+    app: ASGIApp, scope: Scope, inbox: "_Inbox", send: Callable[[Message | None], Awaitable[None]]
+) -> None:
+    try:
+        await app(scope, inbox.get, send)
+    except Exception as error:  # noqa: BLE001 - what passed the boundary ends this request only
+        _log.error("a request failed unexpectedly:\n%s", describe_exception(error))
+    finally:
+        inbox.close()
+        await send(None)
+
+
+class _Inbox:
+    """A request's messages to the application. Once it is done nobody has to take them."""
+
+    def __init__(self) -> None:
+        self._messages: deque[Message] = deque()
+        self._unread_bytes = 0
+        self._arrived = asyncio.Event()
+        self._taken: asyncio.Event | None = None
+        self._left: Message | None = None
+        self._closed = False
+
+    async def put(self, message: Message) -> None:
+        if self._closed:
+            return
+        if message["type"] == "http.disconnect":
+            self._left = message
+        else:
+            self._messages.append(message)
+            self._unread_bytes += len(message.get("body", b""))
+        self._arrived.set()
+        while self._unread_bytes > _UNREAD_LIMIT_BYTES and not self._closed:
+            self._taken = asyncio.Event()
+            await self._taken.wait()
+
+    async def get(self) -> Message:
+        while not self._messages:
+            if self._left is not None:
+                return self._left
+            self._arrived.clear()
+            await self._arrived.wait()
+        message = self._messages.popleft()
+        self._unread_bytes -= len(message.get("body", b""))
+        if self._taken is not None:
+            self._taken.set()
+        return message
+
+    def close(self) -> None:
+        self._closed = True
+        self._messages.clear()
+        if self._taken is not None:
+            self._taken.set()
