@@ -10,6 +10,7 @@ from woollama.server.routes import chat
 from woollama.server.routes.embeddings import embeddings_routes
 from woollama.server.routes.health import health_routes
 from woollama.server.routes.models import models_routes
+from woollama.server.routes.w1 import w1_routes
 from woollama.server.services import Services
 
 __all__ = ["make_app"]
@@ -26,6 +27,7 @@ def make_app(services: Services) -> ASGIApp:
         Route(chat.PATH, chat_route, methods=["POST"]),
         *models_routes(services),
         *embeddings_routes(services),
+        *w1_routes(services),
         *health_routes(services),
         *mount_routes(services.plugins.contributions),
     ]

@@ -6,10 +6,12 @@ from contextlib import aclosing, asynccontextmanager
 
 from woollama.core.config.files import read_file
 from woollama.core.directory import Directory
-from woollama.core.patterns import PatternCatalog
-from woollama.core.providers import ModelRegistry
+from woollama.core.patterns import NativePatterns, PatternCatalog
+from woollama.core.providers import ModelRegistry, Target
+from woollama.core.runs.plan import Link
 from woollama.core.scopes import open_tasks
 from woollama.core.transport.default import make_transport
+from woollama.server.bundled import RECIPES
 from woollama.server.instance import new_instance_id
 from woollama.server.plugins.installed import Installed
 from woollama.server.plugins.loader import load_plugins, open_plugins
@@ -66,11 +68,24 @@ async def open_services(
         ) as plugins:
             for each in plugins.providers:
                 registry.add(each.provider)
+            own = {each.provider.name: each.transport for each in plugins.providers}
+
+            def link(target: Target) -> Link:
+                return Link(
+                    transport=own.get(target.provider.name, transport),
+                    timeouts=settings.timeouts,
+                    retries=settings.retries,
+                )
+
+            native = NativePatterns(
+                (settings.config_dir / "recipes.toml", RECIPES), registry, link=link
+            )
+            catalog = PatternCatalog((native, *plugins.pattern_backends))
             services = Services(
-                directory=Directory(registry, PatternCatalog(plugins.pattern_backends)),
+                directory=Directory(registry, catalog),
                 plugins=plugins,
                 transport=transport,
-                own_transports={each.provider.name: each.transport for each in plugins.providers},
+                own_transports=own,
                 timeouts=settings.timeouts,
                 retries=settings.retries,
                 reasoning=settings.reasoning.alias,

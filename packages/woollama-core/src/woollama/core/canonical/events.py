@@ -124,11 +124,13 @@ class TurnStarted(_Event, frozen=True, tag="turn_started"):
     """The provider has taken a request of the run.
 
     ``turn`` counts from 1; ``dropped`` names the parameters that were left out because the
-    provider's ``drop_params`` says so.
+    provider's ``drop_params`` says so. With ``tools_offered`` above 0 the text of the turn may
+    turn out to be talk before a call.
     """
 
     turn: int
     dropped: tuple[str, ...] = ()
+    tools_offered: int = 0
 
 
 class ToolStarted(_Collected, frozen=True, tag="tool_started"):

@@ -125,7 +125,9 @@ class Run:
             timeouts=link.timeouts,
             retries=link.retries,
         ) as opened:
-            yield TurnStarted(turn=turn, dropped=opened.dropped)  # noqa: ASYNC119 - closed by _go
+            yield TurnStarted(  # noqa: ASYNC119 - closed by _go
+                turn=turn, dropped=opened.dropped, tools_offered=len(request.tools)
+            )
             batches = cast("AsyncGenerator[tuple[Delta, ...]]", opened.batches)
             async with aclosing(batches):
                 async for batch in batches:

@@ -12,19 +12,23 @@ from starlette.types import Receive, Scope, Send
 
 from woollama.core.canonical import Assembly, Delta, request_from_openai
 from woollama.core.directory import FoundPattern
-from woollama.core.errors import InferenceError, NotBuilt, ProviderError, RequestError
+from woollama.core.errors import CannotEncode, InferenceError, ProviderError, RequestError
 from woollama.core.exchange import name_provider, read_body
+from woollama.core.patterns import PatternCall
 from woollama.core.providers import Target
 from woollama.core.relay import RawBody, chat_fields, open_relay, raw_body
 from woollama.core.transport import WireResponse
 from woollama.core.turn import decoded, open_turn
 from woollama.core.wire.faults import kept_headers
 from woollama.core.wire.passage import ChatPassage, check_completion
+from woollama.core.wire.refusals import asks_for_nothing
 from woollama.server.logs import RequestLog, request_log
 from woollama.server.services import Services
-from woollama.server.surface.chat import ChunkWriter, completion
+from woollama.server.surface.chat import DROPPED_HEADER, ChunkWriter, completion
 from woollama.server.surface.client import EventStream, read_request, send_bytes, while_connected
 from woollama.server.surface.fields import flag_field, text_field
+from woollama.server.surface.pattern_calls import answer_run
+from woollama.server.surface.runs import options_of
 
 __all__ = ["PATH", "ChatRoute"]
 
@@ -32,7 +36,8 @@ PATH = "/v1/chat/completions"
 _BELOW_BASE = "/chat/completions"
 _DIALECT = "compatible"
 _LIMIT_REPLY_BYTES = 64 * 1024 * 1024
-_DROPPED = "x-woollama-dropped"
+_OF_THE_CALL = frozenset({"model", "messages", "stream", "stream_options"})
+_OF_THE_RECIPE = ("tools", "tool_choice", "functions", "function_call")
 
 
 class ChatRoute:
@@ -55,7 +60,9 @@ class ChatRoute:
         log.model = model
         found = self._services.directory.find(model, known=self._services.offers.names())
         if isinstance(found, FoundPattern):
-            raise NotBuilt(f"{model!r} is a pattern; running patterns is not built yet.")
+            async with while_connected(receive):
+                await self._run(found, body, send, log)
+            return
         log.provider = found.provider.name
         if found.provider.has_capability(found.model, "chat") is False:
             raise RequestError(
@@ -67,6 +74,34 @@ class ChatRoute:
                 await call.relay(fields, stream=stream)
             else:
                 await call.translate(body, stream=stream)
+
+    async def _run(self, found: FoundPattern, body: bytes, send: Send, log: RequestLog) -> None:
+        """A recipe or pattern as a model: its prompt, its tools, the client's conversation."""
+        request = request_from_openai(msgspec.json.decode(body))
+        fields: dict[str, Any] = msgspec.json.decode(body)
+        for name in _OF_THE_RECIPE:
+            if not asks_for_nothing(name, fields.pop(name, None)):
+                raise CannotEncode(
+                    f"{request.model!r} brings its own tools; {name!r} cannot be given to it.",
+                    param=name,
+                    hint="Leave it out, or ask the model itself.",
+                )
+        call = PatternCall(
+            name=found.pattern.name,
+            messages=request.messages,
+            options=options_of(fields, taken=_OF_THE_CALL),
+            stream=request.stream,
+        )
+        options = request.params.stream_options or {}
+        await answer_run(
+            found.backend,
+            call,
+            send,
+            log,
+            shown_model=request.model,
+            reasoning=self._services.reasoning,
+            include_usage=options.get("include_usage") is True,
+        )
 
 
 class _Call:
@@ -161,7 +196,7 @@ class _Call:
         async with open_turn(self._target, request, stream=stream, **self._how) as turn:
             headers = dict(turn.headers)
             if turn.dropped:
-                headers[_DROPPED] = ", ".join(turn.dropped)
+                headers[DROPPED_HEADER] = ", ".join(turn.dropped)
             if not stream:
                 await self._answer(turn.batches, headers)
                 return

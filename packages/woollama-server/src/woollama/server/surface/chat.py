@@ -25,9 +25,13 @@ from woollama.core.canonical import (
 )
 from woollama.core.errors import WoollamaError
 
-__all__ = ["DONE", "ChunkWriter", "completion", "error_event"]
+__all__ = ["DONE", "DROPPED_HEADER", "ChunkWriter", "completion", "error_event"]
 
 DONE = b"data: [DONE]\n\n"
+
+DROPPED_HEADER = "x-woollama-dropped"
+"""Names the parameters that were left out because an operator's ``drop_params`` says so."""
+
 _encoder = msgspec.json.Encoder()
 
 
