@@ -1,6 +1,5 @@
 """One run of a case: everything is set up, the steps are done, the checks are made."""
 
-import os
 import socket
 import tempfile
 import threading
@@ -62,7 +61,7 @@ def run_case(
         ports = {name: player.port for name, player in players.items()}
         words = _words(port, folder, ports)
         write_files(case, folder, ports, words)
-        variables = environment_of(case, folder, os.environ["PATH"], words) | dict(environ or {})
+        variables = environment_of(case, folder, words) | dict(environ or {})
         product = Product(port, folder, variables)
         try:
             started = product.is_up(case.start_timeout_ms / 1000, over.wait)

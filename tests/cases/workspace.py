@@ -1,6 +1,7 @@
 """The product's files: a fresh directory with the configuration that the case describes."""
 
 import json
+import os
 import re
 import sys
 from collections.abc import Mapping
@@ -61,10 +62,12 @@ def write_files(
         (config / name).write_text(fill(content.text, words), encoding, newline="")
 
 
-def environment_of(case: Case, folder: Path, path: str, words: Mapping[str, str]) -> dict[str, str]:
-    """The product's whole environment: nothing of ours gets in but ``PATH``."""
+def environment_of(case: Case, folder: Path, words: Mapping[str, str]) -> dict[str, str]:
+    """The product's whole environment: nothing of ours gets in but ``PATH``, and coverage's."""
     environ = {
-        "PATH": path,
+        # Set when the tests are measured: then the daemon is measured, too.
+        **{name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")},
+        "PATH": os.environ["PATH"],
         "HOME": str(folder / "home"),
         "LANG": "C.UTF-8",
         "PYTHONUNBUFFERED": "1",
