@@ -166,7 +166,7 @@ def _fields(payload: Any) -> Mapping[str, Any]:
         error = cast("Mapping[str, Any]", response).get("error")
     if isinstance(error, Mapping):
         return cast("Mapping[str, Any]", error)
-    if isinstance(error, str) and error:
+    if error:
         return {**found, "message": error}
     if "detail" in found:
         return {"message": found["detail"]}
@@ -194,7 +194,7 @@ def _message(fields: Mapping[str, Any], status: int | None) -> str:
     message = fields.get("message")
     if isinstance(message, str) and message.strip():
         return message
-    if message:
+    if message and not isinstance(message, str):
         return msgspec.json.encode(message).decode()[:_TEXT_LIMIT]
     said = f"status {status}" if status is not None else "an error"
     return f"The provider answered {said} and no message."

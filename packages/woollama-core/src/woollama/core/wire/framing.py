@@ -16,6 +16,7 @@ __all__ = ["LIMIT_BYTES", "Reading", "ReplyDecoder", "Splitter", "parse"]
 LIMIT_BYTES = 64 * 1024 * 1024
 """The largest reply that comes as one object."""
 
+_SHOWN = 500  # bytes of a reply that was not understood
 _SPACE = b" \t\r\n"
 _BOM = b"\xef\xbb\xbf"
 _CUT = "Input data was truncated"
@@ -37,7 +38,7 @@ def parse(data: bytes) -> Any:
         fault = TruncatedReply if str(error) == _CUT else ReplyError
         raise fault(
             f"The provider answered something that is not JSON ({error}).",
-            payload=data[:500].decode(errors="replace"),
+            payload=data[:_SHOWN].decode(errors="replace"),
         ) from error
 
 
@@ -112,8 +113,11 @@ class ReplyDecoder:
         if self._object is not None:
             self._object += data
             if len(self._object) > LIMIT_BYTES:
-                raise ReplyError(f"The reply is longer than {LIMIT_BYTES} bytes.")
+                self._fault = ReplyError(f"The reply is longer than {LIMIT_BYTES} bytes.")
+                raise self._fault
             return ()
+        if not self._seen and len(self._head) < _SHOWN:
+            self._head += data[: _SHOWN - len(self._head)]
         out: list[Delta] = []
         try:
             self._events(self._splitter.feed(data), out)
@@ -144,7 +148,7 @@ class ReplyDecoder:
             self._head = head if head.strip(_SPACE) else b""
             return b""
         self._undecided = False
-        self._head = text[:500]
+        self._head = b""
         if self._objects and text[:1] in {b"{", b"["}:
             self._object = bytearray()
         return text

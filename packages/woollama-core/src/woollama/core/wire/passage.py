@@ -5,17 +5,25 @@ of it, so that a comment of ours never falls into a frame and a failing frame ne
 """
 
 import re
+from collections.abc import Iterable
 from typing import Any, cast
 
 import msgspec
 
 from woollama.core.errors import InferenceError, ReplyError, TruncatedReply
 from woollama.core.wire.faults import payload_error
+from woollama.core.wire.framing import parse
 from woollama.core.wire.sse import LIMIT_BYTES, EventSplitter
 
-__all__ = ["ChatPassage", "check_completion"]
+__all__ = ["ChatPassage", "CompletionHead", "check_completion"]
 
-_DONE = re.compile(rb"(?:^|[\r\n])data: ?\[DONE\][^\r\n]*[\r\n]*")
+# A blank line, by its last bytes: the line before it may end in any of the three ways.
+_ENDS = (b"\n\n", b"\n\r\n", b"\r\r")
+_FRAMES = re.compile(rb"(?<=\n\n)|(?<=\n\r\n)|(?<=\r\r)")
+_LONGEST_END = 3
+_LINE_ENDS = frozenset(b"\r\n")
+_EVENT = re.compile(rb"(?:\xef\xbb\xbf)?(?:data|event|id|retry)?:")
+_DONE = re.compile(rb"(?:^|[\r\n])data: ?\[DONE\]")
 _FINISHED = re.compile(rb'"finish_reason":\s*"')
 
 
@@ -31,103 +39,151 @@ class ChatPassage:
         """Nothing has passed."""
         self.ended = False
         self.fault: InferenceError | None = None
-        self._rest = b""
+        self._rest = bytearray()
+        self._begun = False
         self._finished = False
 
     def feed(self, chunk: bytes) -> bytes:
         """The bytes that may leave now: whole frames, up to an error or the end.
 
         Raises:
-            ReplyError: one frame is longer than ``LIMIT_BYTES``.
+            ReplyError: one frame is longer than ``LIMIT_BYTES``, or the text is no event stream.
         """
-        if self._rest:
-            chunk = self._rest + chunk
-            self._rest = b""
-        if not chunk.endswith((b"\n\n", b"\r\n\r\n", b"\r\r")):
-            cut = _last_boundary(chunk)
-            chunk, self._rest = chunk[:cut], chunk[cut:]
-            if len(self._rest) > LIMIT_BYTES:
-                raise ReplyError(f"One event of the reply is longer than {LIMIT_BYTES} bytes.")
-        return self._look(chunk) if chunk else b""
+        if self.ended or self.fault is not None:
+            return b""
+        if not self._rest and chunk.endswith(_ENDS):
+            return self._look(chunk)
+        rest = self._rest
+        searched = max(0, len(rest) - _LONGEST_END)
+        rest += chunk
+        cut = _last_blank_line(rest, searched)
+        if len(rest) - cut > LIMIT_BYTES:
+            raise ReplyError(f"One event of the reply is longer than {LIMIT_BYTES} bytes.")
+        frames = bytes(rest[:cut])
+        del rest[:cut]
+        return self._look(frames) if frames else b""
 
     def finish(self) -> bytes:
         """The bytes of a last frame without its blank line, blank line included.
 
         Raises:
-            TruncatedReply: neither ``[DONE]`` nor a finish reason passed (OC-26).
+            TruncatedReply: the frame is cut, or neither ``[DONE]`` nor a finish reason passed
+                (OC-26).
+            ReplyError: the text is no event stream.
         """
-        rest = self._look(self._rest) if self._rest.strip() else b""
-        self._rest = b""
-        if self.fault is None and not self.ended and not self._finished:
+        rest = bytes(self._rest)
+        self._rest.clear()
+        last = b""
+        if rest.strip() and not self.ended and self.fault is None:
+            last = self._look(rest)
+            for data in _events_in(last):
+                if not data.startswith(b"[DONE]"):
+                    parse(data)
+        if not (self.ended or self._finished or self.fault is not None):
             raise TruncatedReply("stream ended before a finish reason")
-        return rest + b"\n\n" if rest and not self.ended else rest
+        return last + b"\n\n" if last else b""
 
     def _look(self, frames: bytes) -> bytes:
-        if b'"error"' in frames:
-            frames = self._until_error(frames)
-        if b"[DONE]" in frames:
-            mark = _DONE.search(frames)
-            if mark is not None:
-                self.ended = True
-                return frames[: mark.start()] + b"\n\ndata: [DONE]\n\n" if mark.start() else mark[0]
+        if not self._begun:
+            # White space before the first event is a server's sign of life and no event (OC-20):
+            # what leaves first decides how a failure is told.
+            frames = frames.lstrip()
+            if not frames:
+                return b""
+            self._begin(frames)
+        if b'"error"' in frames or b"[DONE]" in frames:
+            frames = self._until_end(frames)
         if not self._finished and b'"finish_reason"' in frames:
             self._finished = _FINISHED.search(frames) is not None
         return frames
 
-    def _until_error(self, frames: bytes) -> bytes:
+    def _begin(self, frames: bytes) -> None:
+        if not _EVENT.match(frames):
+            raise ReplyError(
+                "The provider answered text that is neither JSON nor a stream of events.",
+                payload=frames[:500].strip().decode(errors="replace"),
+            )
+        self._begun = True
+
+    def _until_end(self, frames: bytes) -> bytes:
         at = 0
-        for frame in re.split(rb"(?<=\n\n)|(?<=\r\n\r\n)|(?<=\r\r)", frames):
+        for frame in _FRAMES.split(frames):
             if b'"error"' in frame:
                 self.fault = _error_in(frame)
                 if self.fault is not None:
-                    return frames[:at]
+                    return frames[: at + len(frame) - len(frame.lstrip(b"\r\n"))]
             at += len(frame)
+            if _DONE.search(frame):
+                self.ended = True
+                return frames[:at]
         return frames
 
 
-def _last_boundary(chunk: bytes) -> int:
-    ends = ((b"\n\n", 2), (b"\r\n\r\n", 4), (b"\r\r", 2))
-    found = (chunk.rfind(mark) + length for mark, length in ends if mark in chunk)
-    return max(found, default=0)
+def _last_blank_line(data: bytearray, searched: int) -> int:
+    cut = 0
+    for end in _ENDS:
+        at = data.rfind(end, searched)
+        if at >= 0:
+            cut = max(cut, at + len(end))
+    while cut < len(data) and data[cut] in _LINE_ENDS:
+        cut += 1  # between two frames a line end belongs to neither
+    return cut
+
+
+def _events_in(frame: bytes) -> Iterable[bytes]:
+    splitter = EventSplitter()
+    return (*splitter.feed(frame), *splitter.finish())
 
 
 def _error_in(frame: bytes) -> InferenceError | None:
-    splitter = EventSplitter()
-    for data in (*splitter.feed(frame), *splitter.finish()):
+    for data in _events_in(frame):
         try:
             payload: Any = msgspec.json.decode(data)
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
             continue
-        if isinstance(payload, dict) and cast("dict[str, Any]", payload).get("error"):
-            return payload_error(payload)
+        if isinstance(payload, list) and payload:
+            payload = cast("list[Any]", payload)[0]
+        if not isinstance(payload, dict):
+            continue
+        body = cast("dict[str, Any]", payload)
+        # As ``ChatReading`` tells an error (OC-28, OC-35, OC-37).
+        if body.get("error") or (body.get("object") == "error" and "message" in body):
+            return payload_error(body)
     return None
 
 
-class _Head(msgspec.Struct):
-    error: msgspec.Raw = msgspec.Raw(b"null")
+class CompletionHead(msgspec.Struct):
+    """What is looked at of a completion that passes as bytes."""
+
+    error: Any = None
     choices: msgspec.Raw = msgspec.Raw(b"null")
+    usage: Any = None
 
 
-_heads = msgspec.json.Decoder(_Head)
+_heads = msgspec.json.Decoder(CompletionHead)
 
 
-def check_completion(body: bytes) -> None:
+def check_completion(body: bytes) -> CompletionHead:
     """Whether a whole reply is one: a JSON object without an error in it (OC-28, OC-37).
 
     Raises:
         ProviderError: it holds the provider's error.
+        TruncatedReply: it stops in the middle.
         ReplyError: it is not a JSON object with ``choices``.
     """
     try:
         head = _heads.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        payload = parse(body)  # raises, unless it is JSON of another shape
         raise ReplyError(
-            f"The provider answered something that is not a completion ({error}).",
-            payload=body[:500].decode(errors="replace"),
+            f"The provider answered something that is not a completion ({error}).", payload=payload
         ) from error
-    if bytes(head.error) not in {b"null", b'""', b"{}"}:
+    if head.error:
         raise payload_error(msgspec.json.decode(body))
-    if bytes(head.choices) == b"null":
+    if not bytes(head.choices).startswith(b"["):
         raise ReplyError(
-            "The provider's reply has no 'choices'.", payload=msgspec.json.decode(body)
+            "The provider's reply has no list 'choices'.",
+            payload=msgspec.json.decode(body),
+            retryable=True,
         )
+    return head

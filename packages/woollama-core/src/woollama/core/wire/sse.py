@@ -51,23 +51,22 @@ class EventSplitter:
         return self._data_of(rest.split(b"\n\n"))
 
     def _newlines(self, data: bytes) -> bytes:
-        if self._after_cr and data.startswith(b"\n"):
-            data = data[1:]
-        if data:
-            self._after_cr = data.endswith(b"\r")
+        if self._after_cr and data:
+            self._after_cr = False
+            data = data.removeprefix(b"\n")
+        if data.endswith(b"\r"):
+            self._after_cr = True
         return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
     def _data_of(self, blocks: list[bytes]) -> list[bytes]:
         found: list[bytes] = []
         for block in blocks:
             if block.startswith(b"data: ") and b"\n" not in block:
-                found.append(block[6:])
-                continue
-            lines = self._lines_of(block)
-            if lines:
-                joined = b"\n".join(lines)
-                if joined:
-                    found.append(joined)
+                data = block[6:]
+            else:
+                data = b"\n".join(self._lines_of(block))
+            if data:  # the standard dispatches no event without data
+                found.append(data)
         return found
 
     def _lines_of(self, block: bytes) -> list[bytes]:
