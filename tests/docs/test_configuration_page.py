@@ -19,6 +19,7 @@ from woollama.core.providers.configured import (
     provider_from_table,
 )
 from woollama.core.providers.provider import Provider
+from woollama.core.recipes import PatternsTable, RecipeTable, VariableTable
 from woollama.core.retries import Retries
 from woollama.core.transport import Timeouts
 from woollama.core.wire import WireSettings
@@ -158,7 +159,14 @@ def test_p_62_every_key_of_a_provider_is_there_with_its_default() -> None:
 
 
 @pytest.mark.parametrize(
-    ("heading", "shape"), [("key", KeyTable), ("capabilities", CapabilityTable)]
+    ("heading", "shape"),
+    [
+        ("key", KeyTable),
+        ("capabilities", CapabilityTable),
+        ("[recipes.<name>]", RecipeTable),
+        ("[recipes.<name>.variables.<variable>]", VariableTable),
+        ("[patterns]", PatternsTable),
+    ],
 )
 def test_p_62_the_small_tables_are_there(heading: str, shape: type[msgspec.Struct]) -> None:
     assert _defaults(shape) == {key: row[0] for key, row in _rows(heading).items()}
