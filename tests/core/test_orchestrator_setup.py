@@ -286,7 +286,7 @@ def test_tools_that_cannot_be_had_fail_the_call(
 async def test_tools_for_is_called_once_at_setup_with_a_list() -> None:
     up = Scripted([calls("a"), say("x")])
     tools = Tools("a")
-    waiting = orchestrate(recipe("a", "b"), [HI], tools, **up.call)
+    waiting = orchestrate(recipe("a", "b", "a"), [HI], tools, **up.call)
     assert [["a", "b"]] == tools.asked
     await waiting
     assert [["a", "b"]] == tools.asked

@@ -196,11 +196,16 @@ async def test_a_method_is_a_tool_when_it_is_bound() -> None:
 
 async def test_a_partial_and_an_object_that_is_called_are_tools() -> None:
     class Greeter:
+        """Greets."""
+
         async def __call__(self, name: str) -> str:
             return f"hi {name}"
 
     assert "13" == (await call(functools.partial(add, b=10), a=3)).blocks[0]["text"]
     assert "hi Ada" == (await call(Greeter(), name="Ada")).blocks[0]["text"]
+    tools = FunctionTools(functools.partial(add, b=10), Greeter())
+    functions = [spec.schema["function"] for spec in tools.tools_for(["add", "Greeter"])]
+    assert ["Adds two numbers.", "Greets."] == [each["description"] for each in functions]
 
 
 def test_a_default_that_json_cannot_say_still_makes_a_parameter_optional() -> None:

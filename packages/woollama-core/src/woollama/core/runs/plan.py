@@ -182,7 +182,7 @@ def _allowed(allow: object) -> tuple[str, ...]:
         return ()
     if isinstance(allow, str) or not isinstance(allow, Iterable):
         raise RequestError("'tools' of a recipe must be a list of names.", param="tools")
-    names = tuple(cast("Iterable[Any]", allow))
+    names = tuple(dict.fromkeys(cast("Iterable[Any]", allow)))
     if not all(isinstance(name, str) for name in names):
         raise RequestError("'tools' of a recipe must be a list of names.", param="tools")
     return names

@@ -130,7 +130,7 @@ class _FunctionTool:
         said = cast("_Said", getattr(function, _MARK, _Said()))
         name = said.name or _name_of(function)
         self._shape = _shape(function, name)
-        described = said.description or inspect.getdoc(function)
+        described = said.description or inspect.getdoc(_innermost(function))
         about = {"name": name, **({"description": described} if described else {})}
         schema = {"type": "function", "function": {**about, "parameters": _schema(self._shape)}}
         self.spec = ToolSpec(
@@ -168,10 +168,15 @@ class _Ready:
         return self._result
 
 
-def _name_of(function: Callable[..., Any]) -> str:
+def _innermost(function: Callable[..., Any]) -> Any:
     inner: Any = function
     while isinstance(inner, functools.partial):
         inner = cast("functools.partial[Any]", inner).func
+    return inner
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    inner = _innermost(function)
     return getattr(inner, "__name__", type(inner).__name__)
 
 
@@ -181,9 +186,7 @@ def _is_async(function: Callable[..., Any]) -> bool:
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    inner: Any = function
-    while isinstance(inner, functools.partial):
-        inner = cast("functools.partial[Any]", inner).func
+    inner = _innermost(function)
     if not (inspect.isroutine(inner) or inspect.isclass(inner)):
         inner = type(inner).__call__
     return get_type_hints(inner, include_extras=True)
