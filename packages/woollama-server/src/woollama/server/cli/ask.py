@@ -1,33 +1,26 @@
 """``woollama ask``: one question, its answer as it comes."""
 
 import json
-import os
 import sys
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Literal, cast
 
 import anyio
 import click
 import msgspec
 
 from woollama.core.canonical import (
-    Assembly,
-    ChatRequest,
     ReasoningDelta,
     RefusalDelta,
+    RunEvent,
+    RunFinished,
     TextDelta,
-    deltas_of,
-    request_from_openai,
+    ToolFinished,
+    ToolStarted,
+    text_of,
 )
-from woollama.core.directory import FoundPattern
-from woollama.core.errors import NotBuilt, RequestError
-from woollama.core.providers import ModelRegistry, Provider, Target
-from woollama.core.transport.default import make_transport
-from woollama.core.turn import open_turn
+from woollama.server.cli.asking import Question, open_answer
 from woollama.server.cli.start import begin
 from woollama.server.cli.terminal import Screen
-from woollama.server.lifespan import open_services
 from woollama.server.settings import Settings
 
 __all__ = ["EMBEDDED_MODEL", "ask"]
@@ -35,10 +28,25 @@ __all__ = ["EMBEDDED_MODEL", "ask"]
 EMBEDDED_MODEL = "local/smollm2-135m-instruct"
 """What answers when nothing else is configured."""
 
+_ARGUMENTS_SHOWN = 120
+
+_Show = Literal["stream", "whole", "json"]
+
 
 @click.command()
 @click.argument("question", nargs=-1)
 @click.option("-m", "--model", help="Model, as `woollama models` lists it.")
+@click.option(
+    "-p", "--pattern", help="Recipe or pattern to ask with, as `woollama patterns` lists it."
+)
+@click.option(
+    "-v",
+    "--variable",
+    "variables",
+    multiple=True,
+    metavar="NAME=TEXT",
+    help="Fills in a variable of the pattern.",
+)
 @click.option("-s", "--system", help="System prompt.")
 @click.option(
     "-o",
@@ -54,6 +62,8 @@ EMBEDDED_MODEL = "local/smollm2-135m-instruct"
 def ask(
     question: tuple[str, ...],
     model: str | None,
+    pattern: str | None,
+    variables: tuple[str, ...],
     system: str | None,
     options: tuple[str, ...],
     no_stream: bool,
@@ -66,15 +76,22 @@ def ask(
     the arguments. Without a configuration the embedded model answers.
     """
     settings = begin()
-    body = {
-        "model": model or settings.default_model or EMBEDDED_MODEL,
-        "messages": _messages(_question(question), system),
-        **_options(options),
-    }
-    request = request_from_openai(body)
-    whole = no_stream or as_json
+    if variables and pattern is None:
+        raise click.UsageError("-v fills in the variables of a pattern: name one with -p.")
+    if model is None and pattern is None:
+        model = settings.default_model or EMBEDDED_MODEL
+    show: _Show = "json" if as_json else "whole" if no_stream else "stream"
+    asked = Question(
+        text=_question(question),
+        system=system,
+        model=model,
+        pattern=pattern,
+        variables=_pairs(variables, "-v"),
+        options=_options(options),
+        stream=show == "stream",
+    )
     with Screen() as screen:
-        anyio.run(_ask, settings, request, url, whole, as_json, screen)
+        anyio.run(_ask, settings, asked, url, show, screen)
 
 
 def _question(arguments: tuple[str, ...]) -> str:
@@ -89,21 +106,27 @@ def _question(arguments: tuple[str, ...]) -> str:
     return text
 
 
-def _messages(question: str, system: str | None) -> list[dict[str, str]]:
-    before = [{"role": "system", "content": system}] if system else []
-    return [*before, {"role": "user", "content": question}]
-
-
-def _options(pairs: tuple[str, ...]) -> dict[str, Any]:
-    fields: dict[str, Any] = {}
-    for pair in pairs:
+def _pairs(given: tuple[str, ...], flag: str) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for pair in given:
         key, equals, text = pair.partition("=")
         if not key or not equals:
-            raise click.UsageError(f"-o wants KEY=VALUE, not {pair!r}.")
+            raise click.UsageError(f"{flag} wants KEY=VALUE, not {pair!r}.")
+        pairs[key] = text
+    return pairs
+
+
+def _options(given: tuple[str, ...]) -> dict[str, Any]:
+    """Options with their values read as JSON where they are JSON; a dot goes one level down."""
+    fields: dict[str, Any] = {}
+    for key, text in _pairs(given, "-o").items():
         *groups, name = key.split(".")
         inner = fields
         for group in groups:
-            inner = inner.setdefault(group, {})
+            below: Any = inner.setdefault(group, {})
+            if not isinstance(below, dict):
+                raise click.UsageError(f"-o gives {group!r} a value and parts.")
+            inner = cast("dict[str, Any]", below)
         inner[name] = _value(text)
     return fields
 
@@ -116,74 +139,40 @@ def _value(text: str) -> Any:
 
 
 async def _ask(
-    settings: Settings,
-    request: ChatRequest,
-    url: str | None,
-    whole: bool,
-    as_json: bool,
-    screen: Screen,
+    settings: Settings, question: Question, url: str | None, show: _Show, screen: Screen
 ) -> None:
-    opener = _daemon(url, request.model) if url else _own(settings, request.model, screen.notice)
-    assembly = Assembly()
-    async with (
-        opener as (target, how),
-        open_turn(target, request, stream=not whole, **how) as turn,
-    ):
-        async for deltas in turn.batches:
-            for delta in deltas:
-                assembly.add(delta)
-                if not whole:
-                    _show(delta, screen)
-    if as_json:
-        reply = assembly.reply().to_openai(reasoning=settings.reasoning.alias)
-        screen.text(msgspec.json.format(msgspec.json.encode(reply), indent=2).decode())
-    elif whole:
-        for delta in deltas_of(assembly.reply()):
-            _show(delta, screen)
+    async with open_answer(settings, question, url=url, notice=screen.notice) as events:
+        async for event in events:
+            if isinstance(event, RunFinished):
+                _finish(event, show, settings, screen)
+            else:
+                _tell(event, show, screen)
 
 
-def _show(delta: object, screen: Screen) -> None:
-    match delta:
-        case TextDelta(text=text) | RefusalDelta(text=text):
+def _tell(event: RunEvent, show: _Show, screen: Screen) -> None:
+    """One event, as it happens: tool calls always, text and thinking when they are streamed."""
+    match event:
+        case TextDelta(text=text) | RefusalDelta(text=text) if show == "stream":
             screen.text(text)
-        case ReasoningDelta(text=text):
+        case ReasoningDelta(text=text) if show == "stream":
             screen.thinking(text)
+        case ToolStarted():
+            screen.line(f"→ {event.name}({_short(event.args)})")
+        case ToolFinished():
+            screen.line(f"← {event.name}: {'ok' if event.ok else 'error'}")
         case _:
             pass
 
 
-Opened = tuple[Target, Mapping[str, Any]]
+def _finish(finished: RunFinished, show: _Show, settings: Settings, screen: Screen) -> None:
+    reply = msgspec.structs.replace(finished.reply, usage=finished.usage_total)
+    if show == "json":
+        body = msgspec.json.encode(reply.to_openai(reasoning=settings.reasoning.alias))
+        screen.text(msgspec.json.format(body, indent=2).decode())
+    elif show == "whole":
+        screen.text(text_of(reply.message.content) or reply.message.refusal or "")
 
 
-@asynccontextmanager
-async def _own(
-    settings: Settings, model: str, notice: Callable[[str], None]
-) -> AsyncGenerator[Opened]:
-    """The model's target in this process, without a daemon."""
-    async with open_services(settings, notice=notice) as services:
-        found = services.directory.find(model)
-        if isinstance(found, FoundPattern):
-            raise NotBuilt(f"{model!r} is a pattern; running patterns is not built yet.")
-        how = {
-            "transport": services.transport_for(found.provider),
-            "timeouts": services.timeouts,
-            "retries": services.retries,
-        }
-        yield found, how
-
-
-@asynccontextmanager
-async def _daemon(url: str, model: str) -> AsyncGenerator[Opened]:
-    """The model as a running daemon has it; its token comes from ``WOOLLAMA_TOKEN``."""
-    base = url.rstrip("/").removesuffix("/v1")
-    if "://" not in base:
-        base = f"http://{base}"
-    if not base.startswith(("http://", "https://")):
-        raise RequestError(f"--url wants an http address, not {url!r}.")
-    token = "WOOLLAMA_TOKEN" if os.environ.get("WOOLLAMA_TOKEN") else None
-    registry = ModelRegistry([Provider("daemon", f"{base}/v1", token)])
-    transport = make_transport()
-    try:
-        yield registry.resolve(f"daemon/{model}"), {"transport": transport}
-    finally:
-        await transport.aclose()
+def _short(args: object) -> str:
+    text = args if isinstance(args, str) else msgspec.json.encode(args).decode()
+    return text if len(text) <= _ARGUMENTS_SHOWN else f"{text[:_ARGUMENTS_SHOWN]}…"

@@ -11,6 +11,7 @@ from woollama.core.errors import ConfigError, WoollamaError
 from woollama.server.cli.ask import ask
 from woollama.server.cli.check_config import check_config
 from woollama.server.cli.models import models
+from woollama.server.cli.patterns import patterns
 from woollama.server.cli.serve import serve
 from woollama.server.cli.terminal import complain
 
@@ -25,19 +26,13 @@ EXIT_INTERRUPTED = 130
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, "--version", "-V", prog_name="woollama")
 def woollama() -> None:
-    r"""Any LLM client in, any LLM server out.
-
-    \b
-    woollama ask "What is the capital of France?"    ask the embedded model, or any other
-    woollama serve                                   one address for every model
-    woollama models                                  what is on offer now
-    woollama check-config                            what is wrong in the configuration
-    """
+    """Any LLM client in, any LLM server out; prompts and tools as models."""
 
 
 woollama.add_command(ask)
 woollama.add_command(check_config)
 woollama.add_command(models)
+woollama.add_command(patterns)
 woollama.add_command(serve)
 
 
