@@ -54,9 +54,9 @@ class CallUnderWay:
             args = read_arguments(call.arguments)
         except WrongArguments as error:
             self._wrong = error
-        self.started = ToolStarted(turn=turn, id=call.id, name=self._name, args=args)
-        self.scope = anyio.CancelScope()
-        self.done = anyio.Event()
+        self.started: ToolStarted = ToolStarted(turn=turn, id=call.id, name=self._name, args=args)
+        self.scope: anyio.CancelScope = anyio.CancelScope()
+        self.done: anyio.Event = anyio.Event()
         self._outcome: _Outcome | None = None
 
     @property

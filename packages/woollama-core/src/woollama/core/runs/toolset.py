@@ -35,7 +35,9 @@ class Toolset:
         names = wire_names(spec.name for spec in specs)
         self._provider = provider
         self._by_wire = {names[spec.name]: spec for spec in specs}
-        self.schemas = tuple(_named(spec.schema, wire) for wire, spec in self._by_wire.items())
+        self.schemas: tuple[dict[str, Any], ...] = tuple(
+            _named(spec.schema, wire) for wire, spec in self._by_wire.items()
+        )
 
     @property
     def wire_names(self) -> tuple[str, ...]:
