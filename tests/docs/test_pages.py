@@ -3,6 +3,8 @@
 import ast
 import json
 import os
+import subprocess
+import sys
 import tomllib
 from collections.abc import Generator
 from pathlib import Path
@@ -79,6 +81,25 @@ def test_printed_providers_are_taken_without_a_complaint(block: Block, tmp_path:
 def test_configuration_files_are_printed_under_their_own_names() -> None:
     titles = {block.title for block in BLOCKS if block.language == "toml" and block.title}
     assert set() == titles - CONFIGURATION
+
+
+def test_the_stand_in_for_curl_asks_what_the_pages_ask(upstream: str) -> None:
+    url = f"http://{upstream}/v1"
+    question = '{"model": "m", "messages": [{"role": "user", "content": "Hello?"}]}'
+    asked = ["-s", f"{url}/chat/completions", "-H", "content-type: application/json"]
+
+    models = _curl("-s", f"{url}/models")
+    answer = _curl(*asked, "-d", question)
+    refusal = _curl("-si", f"{url}/nothing")
+
+    assert "qwen3" in models
+    assert "Hello!" in answer
+    assert refusal.startswith("HTTP/1.1 404 ")
+
+
+def _curl(*arguments: str) -> str:
+    argv = [sys.executable, str(Path(__file__).with_name("curl.py")), *arguments]
+    return subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True).stdout
 
 
 def test_an_ellipsis_stands_for_anything() -> None:
