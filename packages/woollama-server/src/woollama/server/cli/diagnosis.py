@@ -20,8 +20,9 @@ from woollama.core.wire import DIALECTS, Dialect
 
 __all__ = ["Finding", "advice", "rows"]
 
-_SHOWN = 240  # characters of what somebody else wrote
-_CALLS_SHOWN = 3
+# Characters of what somebody else wrote: all of it has to fit on one screen.
+_SHOWN = 240
+_SHOWN_OF_ANSWER = 140
 _NO_SUCH_PATH = frozenset({404, 405, 501})
 _CAP_FIELDS = frozenset({"max_tokens", "max_completion_tokens"})
 
@@ -62,18 +63,23 @@ def _key(target: Target) -> str:
 
 
 def _answer(reply: Reply) -> Iterator[tuple[str, str]]:
-    calls = reply.message.tool_calls
-    for call in calls[:_CALLS_SHOWN]:
-        yield "called", _short(f"{call.name}({call.arguments})")
-    if len(calls) > _CALLS_SHOWN:
-        yield "called", f"and {len(calls) - _CALLS_SHOWN} times more"
+    match reply.message.tool_calls:
+        case (first, *others):
+            more = f" and {len(others)} more" if others else ""
+            said = _short(f"{first.name}({first.arguments})", _SHOWN_OF_ANSWER)
+            yield "called", f"{said}{more}"
+        case _:
+            pass
     text = text_of(reply.message.content) or reply.message.refusal or ""
     if text.strip():
-        yield "said", _short(text)
+        yield "said", _short(text, _SHOWN_OF_ANSWER)
     if reply.message.reasoning:
         yield "thought", f"{len(reply.message.reasoning)} characters"
-    native = f" ({_short(reply.native_finish_reason)})" if reply.native_finish_reason else ""
-    yield "ended", f"{reply.finish_reason}{native}"
+    native = reply.native_finish_reason
+    yield (
+        "ended",
+        f"{reply.finish_reason} ({_short(native, 40)})" if native else reply.finish_reason,
+    )
     if reply.usage is not None:
         usage = msgspec.structs.asdict(reply.usage)
         yield "usage", ", ".join(f"{name} {count}" for name, count in usage.items() if count)
@@ -87,11 +93,11 @@ def _refusal(error: InferenceError) -> str:
     return f"{said} ({error.kind}, {status})"
 
 
-def _short(text: str) -> str:
+def _short(text: str, limit: int = _SHOWN) -> str:
     """One line of it; what would move the cursor of a terminal is not shown as it is."""
     line = " ".join(text.split())
     line = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line)
-    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]} …"
+    return line if len(line) <= limit else f"{line[:limit]} …"
 
 
 def advice(finding: Finding) -> str:
