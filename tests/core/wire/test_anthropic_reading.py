@@ -540,7 +540,7 @@ def test_the_blocks_that_are_open_have_a_limit() -> None:
 
 def test_a_block_that_ended_is_not_kept() -> None:
     decoder = new_decoder()
-    thinking = "x" * (LIMIT_BYTES // 4)
-    for _ in range(5):
+    thinking = "x" * (LIMIT_BYTES // 8)
+    for _ in range(9):
         decoder.feed(frames(start({"type": "thinking", "thinking": thinking}), stop()))
     assert not decoder.done
