@@ -10,8 +10,11 @@ import httpx2
 import msgspec
 
 from woollama.core.directory import Directory
+from woollama.core.patterns import NativePatterns, PatternCatalog
 from woollama.core.providers import ModelRegistry, Provider
 from woollama.core.retries import NO_RETRIES, Retries
+from woollama.core.runs.plan import Link
+from woollama.core.runs.toolset import ToolSource
 from woollama.core.scopes import open_tasks
 from woollama.core.transport import Timeouts
 from woollama.core.transport.default import make_transport
@@ -57,15 +60,23 @@ async def serving(
     retries: Retries = NO_RETRIES,
     body_limit_bytes: int = 1 << 20,
     reasoning: str = "reasoning_content",
+    recipes: Path | None = None,
+    tools: ToolSource | None = None,
 ) -> AsyncGenerator[Daemon]:
-    """A daemon that knows these providers."""
+    """A daemon that knows these providers, and the recipes of a file with these tools."""
     server = ServerSettings(address="127.0.0.1:0", uds=False, body_limit_bytes=body_limit_bytes)
     settings = Settings(server=server, config_dir=Path("/nowhere"))
     transport = make_transport()
     stop, ready = anyio.Event(), anyio.Event()
     async with aclosing(transport), open_tasks() as tasks:
+        registry = ModelRegistry(providers)
+        link = Link(transport=transport, timeouts=timeouts, retries=retries)
+        native = [
+            NativePatterns((path,), registry, tools=tools, link=lambda _target: link)
+            for path in ([] if recipes is None else [recipes])
+        ]
         services = Services(
-            directory=Directory(ModelRegistry(providers)),
+            directory=Directory(registry, PatternCatalog(native)),
             plugins=RunningPlugins(),
             tasks=tasks,
             fresh_s=60.0,
