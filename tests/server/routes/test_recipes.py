@@ -164,7 +164,7 @@ async def test_a_failure_in_a_later_turn_is_the_last_event(recipes: Path) -> Non
 
 async def test_a_recipe_takes_no_tools_of_the_client(recipes: Path) -> None:
     async with serving(recipes=recipes) as daemon:
-        tools = [{"type": "function", "function": {"name": "f", "parameters": {}}}]
+        tools: Any = [{"type": "function", "function": {"name": "f", "parameters": {}}}]
         response = await ask(daemon, "plain", tools=tools)
     assert (400, "tools") == (response.status_code, response.json()["error"]["param"])
 
@@ -254,6 +254,7 @@ async def test_bad_requests_say_what_is_wrong(
 
 async def test_an_edit_is_seen_without_a_restart(recipes: Path) -> None:
     async with serving(recipes=recipes) as daemon:
-        recipes.write_text('[recipes.new]\ninferencer = "up/m"\nsystem = "S"\n')
+        new = '[recipes.new]\ninferencer = "up/m"\nsystem = "S"\n'
+        await anyio.Path(recipes).write_text(new)
         listed = (await daemon.client.get("/w1/patterns")).json()["data"]
     assert ["new"] == [entry["name"] for entry in listed]
