@@ -1,12 +1,13 @@
 """A small application behind the door, served on real sockets in this process, and raw clients."""
 
 import socket
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal
 
 import anyio
+import httpx2
 import msgspec
 from anyio.abc import ByteStream
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -48,7 +49,8 @@ class Reply:
 class Door:
     """A served application: its sockets, and how to end it."""
 
-    def __init__(self, binding: Binding, stop: anyio.Event) -> None:
+    def __init__(self, binding: Binding, stop: anyio.Event, cancel: Callable[[], None]) -> None:
+        self.cancel = cancel
         self.port = binding.address.port
         self.uds = binding.uds
         self.stop = stop
@@ -59,6 +61,10 @@ class Door:
             assert self.uds is not None
             return await anyio.connect_unix(self.uds)
         return await anyio.connect_tcp("127.0.0.1", self.port)
+
+    def client(self) -> httpx2.AsyncClient:
+        """A usual client, with a pool of connections."""
+        return httpx2.AsyncClient(base_url=f"http://127.0.0.1:{self.port}")
 
     async def raw(self, data: bytes, *, unix: bool = False) -> Reply:
         """Sends bytes and reads until the server closes the connection."""
@@ -157,11 +163,13 @@ async def served(
     binding = Binding(sockets=tuple(sockets), address=Address(host="127.0.0.1", port=port), uds=uds)
     guarded = behind_door(app, settings, Address(host=pretend, port=port))
     stop, ready = anyio.Event(), anyio.Event()
-    door = Door(binding, stop)
+    scope = anyio.CancelScope()
+    door = Door(binding, stop, scope.cancel)
 
     async def run() -> None:
         serve = find_runner(kind)
-        await serve(guarded, binding, settings.server, on_ready=ready.set, stop=stop)
+        with scope:
+            await serve(guarded, binding, settings.server, on_ready=ready.set, stop=stop)
         door.ended.set()
 
     try:

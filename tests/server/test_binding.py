@@ -257,6 +257,34 @@ def test_of_two_that_start_at_once_over_a_dead_socket_one_is_told(runtime: Path)
             child.communicate("end\n", timeout=10)
 
 
+def test_a_daemon_that_is_too_busy_to_answer_is_alive(runtime: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as busy:
+        busy.bind(str(runtime / "woollama.sock"))
+        busy.listen(0)
+        waiting: list[socket.socket] = []
+        try:
+            with pytest.raises(BlockingIOError):  # noqa: PT012 - until its queue is full
+                while True:
+                    client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+                    waiting.append(client)
+                    client.setblocking(False)
+                    client.connect(str(runtime / "woollama.sock"))
+            assert "already listens" in str(refused(runtime))
+        finally:
+            for client in waiting:
+                client.close()
+
+
+def test_an_address_file_that_cannot_be_written_is_a_notice(runtime: Path) -> None:
+    (runtime / "woollama.addr").mkdir()
+    with bound(runtime) as binding:
+        assert None is binding.address_file
+        assert connects(str(binding.uds))
+        assert 1 == len(binding.notices)
+        assert binding.notices[0].startswith("no address file: ")
+        assert {"woollama.sock", "woollama.addr"} == {path.name for path in runtime.iterdir()}
+
+
 def test_another_ones_files_are_not_removed(runtime: Path) -> None:
     with bound(runtime) as binding:
         assert binding.uds is not None

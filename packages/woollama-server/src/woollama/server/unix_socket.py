@@ -5,7 +5,6 @@ one that refuses is what a dead one left behind. Looking and replacing happen un
 directory, so that of two daemons that start at the same time one gets it and one is told.
 """
 
-import errno
 import os
 import socket
 import stat
@@ -109,7 +108,11 @@ def write_address(path: Path, address: Address) -> SocketFile:
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
         file.write(f"{address}\n")
     made = SocketFile(path=path, identity=_identity(draft))
-    draft.replace(path)
+    try:
+        draft.replace(path)
+    except OSError:
+        draft.unlink()
+        raise
     return made
 
 
@@ -172,9 +175,7 @@ def _listen(path: Path, backlog: int) -> tuple[socket.socket, SocketFile]:
             os.umask(mask)
         made.listen(backlog)
         made.setblocking(False)
-    except OSError as error:
+    except OSError:
         made.close()
-        if error.errno == errno.EADDRINUSE:
-            raise AlreadyServed from error
         raise
     return made, SocketFile(path=path, identity=_identity(path))

@@ -8,7 +8,7 @@ task for each request to keep it; and hangs on a long body that the application 
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, Literal, cast
 
@@ -26,15 +26,12 @@ from woollama.server.runners.hypercorn_protocol import (
     HypercornProtocol,
     HypercornTasks,
 )
+from woollama.server.runners.lingering import CLEAN_UP_S, LINGER_S
 from woollama.server.sections import ServerSettings
 
 __all__ = ["serve"]
 
 _log = logging.getLogger(__name__)
-
-LINGER_S = 1.0
-"""How long what a client still sends is read and thrown away, so that it gets to read our answer:
-closing at once would reset the connection under it."""
 
 _READS_LIMIT = 4
 """How many reads wait for the protocol before no more are made."""
@@ -49,41 +46,46 @@ async def serve(
     stop: anyio.Event,
 ) -> None:
     """Serves until ``stop``, then drains; see ``Serve``."""
-    loop = asyncio.get_running_loop()
-    async with asyncio.TaskGroup() as tasks:
-        host = _Host(app, server, tasks)
-        listeners = [
-            await loop.create_server(
-                partial(_Connection, host, "unix" if each is not binding.sockets[0] else "tcp"),
-                sock=each,
-                backlog=BACKLOG,
-            )
-            for each in binding.sockets
-        ]
-        try:
-            on_ready()
-            await stop.wait()
-            for listener in listeners:
-                listener.close()
-            await host.drain(server.drain_timeout_s)
-        finally:
-            for listener in listeners:
-                listener.close()
-            host.abort()
+    host = _Host(app, server)
+    listeners = [
+        await host.loop.create_server(
+            partial(_Connection, host, "unix" if each is not binding.sockets[0] else "tcp"),
+            sock=each,
+            backlog=BACKLOG,
+        )
+        for each in binding.sockets
+    ]
+    try:
+        on_ready()
+        await stop.wait()
+        for listener in listeners:
+            listener.close()
+        await host.drain(server.drain_timeout_s)
+    finally:
+        for listener in listeners:
+            listener.close()
+        await host.abort()
 
 
 class _Host:
     """What the connections share."""
 
-    def __init__(self, app: ASGIApp, server: ServerSettings, tasks: asyncio.TaskGroup) -> None:
+    def __init__(self, app: ASGIApp, server: ServerSettings) -> None:
         self.app = app
         self.server = server
-        self.tasks = tasks
         self.loop = asyncio.get_running_loop()
         self.config = HypercornConfig()
         self.context = WorkerContext(max_requests=None)
         self.connections: set[_Connection] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._empty = asyncio.Event()
+
+    def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """A task that ends before ``serve`` does."""
+        task = self.loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     def left(self, connection: "_Connection") -> None:
         self.connections.discard(connection)
@@ -100,9 +102,12 @@ class _Host:
             with anyio.move_on_after(limit_s):
                 await self._empty.wait()
 
-    def abort(self) -> None:
+    async def abort(self) -> None:
+        """Cuts what is left, and waits for what cleans up behind it."""
         for connection in list(self.connections):
             connection.abort()
+        with anyio.move_on_after(CLEAN_UP_S, shield=True):
+            await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
 class _Connection(asyncio.Protocol):
@@ -132,7 +137,7 @@ class _Connection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         self._host.connections.add(self)
         self._wait(self._host.server.header_timeout_s)
-        self._task = self._host.tasks.create_task(self._run())
+        self._task = self._host.start(self._run())
 
     def data_received(self, data: bytes) -> None:
         """Bytes for the protocol; once the end is decided they are thrown away."""
@@ -254,6 +259,9 @@ class _Connection(asyncio.Protocol):
         unread = self._protocol is not None and self._protocol.has_unread
         if unread and self._transport.can_write_eof():
             self._lingering = True
+            self._incoming.clear()
+            if self._paused:
+                self._transport.resume_reading()
             self._transport.write_eof()
             self._timer = self._host.loop.call_later(LINGER_S, self._transport.close)
         else:

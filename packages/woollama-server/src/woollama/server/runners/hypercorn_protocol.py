@@ -143,12 +143,12 @@ class _Inbox:
     async def put(self, message: Message) -> None:
         if self._closed:
             return
+        self._arrived.set()
         if message["type"] == "http.disconnect":
             self._left = message
-        else:
-            self._messages.append(message)
-            self._unread_bytes += len(message.get("body", b""))
-        self._arrived.set()
+            return
+        self._messages.append(message)
+        self._unread_bytes += len(message.get("body", b""))
         while self._unread_bytes > _UNREAD_LIMIT_BYTES and not self._closed:
             self._taken = asyncio.Event()
             await self._taken.wait()

@@ -19,6 +19,7 @@ from starlette.types import ASGIApp
 from woollama.core.errors import RequestError
 from woollama.server.auth import UNIX_STATE
 from woollama.server.binding import BACKLOG, Binding
+from woollama.server.runners.lingering import CLEAN_UP_S, LingeringTransport
 from woollama.server.sections import ServerSettings
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ async def serve(
     try:
         await host.serve(list(binding.sockets))
     finally:
-        host.abort()
+        await host.abort()
 
 
 class _Server(uvicorn.Server):
@@ -109,18 +110,18 @@ class _Server(uvicorn.Server):
                 await self._ended.wait()
             if self.server_state.tasks:
                 await asyncio.wait(self.server_state.tasks)
-        tasks = list(self.server_state.tasks)
-        self.abort()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
-    def abort(self) -> None:
-        """Cuts what is left."""
+    async def abort(self) -> None:
+        """Cuts what is left, and waits for what cleans up behind it."""
         for listener in getattr(self, "servers", ()):
             listener.close()
         for connection in list(self.server_state.connections):
             connection.transport.abort()
-        for task in list(self.server_state.tasks):
+        tasks = list(self.server_state.tasks)
+        for task in tasks:
             task.cancel()
+        with anyio.move_on_after(CLEAN_UP_S, shield=True):
+            await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _protocol(header_timeout_s: float, ended: asyncio.Event) -> type[asyncio.Protocol]:
@@ -143,7 +144,9 @@ class _Limited(Base):
     _ended: asyncio.Event
 
     def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
+        lingering = LingeringTransport(transport, self.loop, is_unread=self._is_unread)
+        super().connection_made(cast("asyncio.Transport", cast("object", lingering)))
+        self._refused = False
         self._head_bytes = 0
         self._head_timer: asyncio.TimerHandle | None = None
         self._wait_for_head()
@@ -156,6 +159,8 @@ class _Limited(Base):
         self._ended.set()
 
     def data_received(self, data: bytes) -> None:
+        if self.transport.is_closing():
+            return
         super().data_received(data)
         cycle = self._cycle
         if cycle is not None and not cycle.response_complete:
@@ -169,6 +174,19 @@ class _Limited(Base):
             if self._head_bytes > HEAD_LIMIT_BYTES:
                 self._refuse(431, "The head of the request is too long.")
 
+    def on_headers_complete(self) -> None:
+        """Httptools' parser calls it; it shows a path only, and the door wants the whole target."""
+        parser: Any = super()
+        parser.on_headers_complete()
+        target: bytes = cast("Any", self).url
+        if target[:1] != b"/":
+            target = target.partition(b"?")[0]
+            self.scope["raw_path"] = target
+            self.scope["path"] = target.decode("ascii")
+
+    def _is_unread(self) -> bool:
+        return self._refused or (self._cycle is not None and self._cycle.more_body)
+
     @property
     def _cycle(self) -> "RequestResponseCycle | None":
         return cast("RequestResponseCycle | None", self.cycle)
@@ -179,6 +197,7 @@ class _Limited(Base):
     def _refuse(self, status: int, message: str) -> None:
         if self.transport.is_closing():
             return
+        self._refused = True
         if self._cycle is None or self._cycle.response_complete:
             body = _encoder.encode(RequestError(message, status=status).to_openai())
             head = (
