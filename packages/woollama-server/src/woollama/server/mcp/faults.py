@@ -1,0 +1,75 @@
+"""What can go wrong with an MCP server, in our words: nothing here needs the SDK."""
+
+from typing import Any
+
+from woollama.core.errors import ToolError
+
+__all__ = [
+    "CLOSED",
+    "CallLost",
+    "CallTimedOut",
+    "FederationLoop",
+    "Refused",
+    "ServerFault",
+    "Unreachable",
+]
+
+CLOSED = "it closed the connection"
+"""Why a connection ended, when nothing more is known."""
+
+
+class ServerFault(ToolError):
+    """Root of what an MCP server or the way to it does wrong; ``message`` is for people."""
+
+    default_status = 502
+
+
+class Unreachable(ServerFault):
+    """There is no connection, and it could not be made in time."""
+
+    default_kind = "overloaded"
+    default_status = 503
+
+
+class CallLost(ServerFault):
+    """The connection broke before the answer was there.
+
+    Attributes:
+        unsent: the server is known not to have got the request.
+        gone: the connection is of no use any more, as opposed to this one answer.
+    """
+
+    def __init__(self, message: str, *, unsent: bool = False, gone: bool = False) -> None:
+        """``unsent`` and ``gone`` are false when nobody knows."""
+        super().__init__(message)
+        self.unsent = unsent
+        self.gone = gone
+
+
+class CallTimedOut(ServerFault):
+    """No answer within the time limit of the call; the server was told to stop."""
+
+    default_kind = "timeout"
+    default_status = 504
+
+
+class FederationLoop(ServerFault):
+    """The server is this woollama itself, directly or through another one."""
+
+    default_kind = "conflict"
+    default_status = 409
+
+
+class Refused(ServerFault):
+    """The server answered with a JSON-RPC error.
+
+    Attributes:
+        rpc_code: its code, such as -32602.
+        data: what it said beside the message.
+    """
+
+    def __init__(self, message: str, *, rpc_code: int, data: Any = None) -> None:
+        """``message`` is the server's own text."""
+        super().__init__(message, payload=data)
+        self.rpc_code = rpc_code
+        self.data = data

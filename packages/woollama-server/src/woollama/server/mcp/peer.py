@@ -1,0 +1,344 @@
+"""One MCP server over its whole life: connected, looked after, and connected again when it falls.
+
+Nothing here imports the SDK before there is a server to connect to (ruling RU-60).
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, cast
+
+import anyio
+import msgspec
+from anyio import to_thread
+
+from woollama.core.canonical.value import NOTHING
+from woollama.server.mcp.entries import HttpServer, Protocol, StdioServer
+from woollama.server.mcp.faults import (
+    CLOSED,
+    CallLost,
+    CallTimedOut,
+    FederationLoop,
+    ServerFault,
+    Unreachable,
+)
+from woollama.server.mcp.health import ChildLog, Health, OnProgress, ServerHealth
+from woollama.server.mcp.limits import McpLimits
+from woollama.server.mcp.roster import Roster, read_roster
+from woollama.server.mcp.watch import Watch
+
+if TYPE_CHECKING:
+    from woollama.server.mcp.session import Connection
+
+__all__ = ["Peer", "is_repeatable"]
+
+_log = logging.getLogger(__name__)
+
+Open = Callable[..., AbstractAsyncContextManager["Connection"]]
+
+
+def is_repeatable(tool: Mapping[str, Any]) -> bool:
+    """Whether a call that may have run can be made again: the tool says that it does no harm."""
+    hints = tool.get("annotations")
+    if not isinstance(hints, Mapping):
+        return False
+    said = cast("Mapping[str, Any]", hints)
+    return said.get("readOnlyHint") is True or said.get("idempotentHint") is True
+
+
+class Peer:
+    """A supervised server.
+
+    Attributes:
+        server: what ``mcp.json`` says of it.
+        roster: its tools, as last listed; they are kept while it is away.
+        done: set when ``run`` has ended.
+    """
+
+    def __init__(
+        self,
+        server: StdioServer | HttpServer,
+        *,
+        instance_id: str,
+        environ: Mapping[str, str],
+        lineage: Mapping[str, str],
+        limits: McpLimits,
+        on_change: Callable[[], None],
+    ) -> None:
+        """Nothing is tried before ``run``; ``on_change`` is called when tools come or go."""
+        self.server = server
+        self.roster = Roster()
+        self.done = anyio.Event()
+        self._instance_id = instance_id
+        self._environ = environ
+        self._lineage = lineage
+        self._limits = _own_limits(server, limits)
+        self._on_change = on_change
+        self._state: Health = "connecting"
+        self._reason: str | None = None
+        self._last_error: str | None = None
+        self._attempts = 0
+        self._falls = 0
+        self._next_try: float | None = None
+        self._connection: Connection | None = None
+        self._calls = 0
+        self._log = ChildLog(limits.log_limit_bytes)
+        self._news = anyio.Event()
+        self._stop = anyio.Event()
+        self._trying = anyio.CancelScope()
+        self._greeting: Protocol = server.mode
+
+    @property
+    def name(self) -> str:
+        """The server's name in ``mcp.json``."""
+        return self.server.name
+
+    @property
+    def connected(self) -> bool:
+        """Whether calls go through now, as far as known."""
+        return self._connection is not None and not self._connection.ended.is_set()
+
+    @property
+    def settling(self) -> bool:
+        """Whether the first try is not over yet."""
+        return self._state == "connecting"
+
+    @property
+    def health(self) -> ServerHealth:
+        """How it is doing."""
+        connection = self._connection
+        state = "retrying" if self._state == "connected" and not self.connected else self._state
+        return ServerHealth(
+            name=self.name,
+            transport="stdio" if isinstance(self.server, StdioServer) else "http",
+            health=state,
+            reason=self._reason,
+            attempts=self._attempts,
+            tools=len(self.roster.tools),
+            left_out=self.roster.left_out,
+            protocol=connection.protocol if connection is not None else None,
+            last_error=self._last_error,
+            stderr=self.server.redact(self._log.text) if self._log else None,
+        )
+
+    def stop(self) -> None:
+        """Ends it in order; ``done`` tells when."""
+        self._stop.set()
+        if self._connection is not None:
+            self._connection.end("it was stopped")
+        else:
+            self._trying.cancel()
+
+    async def settled(self) -> None:
+        """Waits until the first try is over."""
+        while self.settling:
+            await self._news.wait()
+
+    async def run(self) -> None:
+        """Connects again and again, until it is stopped or the server turns out to be ourselves."""
+        try:
+            open_connection = await to_thread.run_sync(_load)
+            while not self._stop.is_set():
+                held_s = await self._try(open_connection)
+                if self._state == "failed":
+                    return
+                await self._pause(held_s)
+            self._to("failed", "it was stopped")
+        finally:
+            self.done.set()
+
+    async def call(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any] | None,
+        *,
+        meta: Mapping[str, Any] | None = None,
+        trail: Iterable[str] = (),
+        on_progress: OnProgress | None = None,
+    ) -> dict[str, Any]:
+        """Runs a tool; see ``Connection.call_tool``.
+
+        A call that got lost is made once more if the server cannot have got it, or if the tool says
+        that this does no harm.
+
+        Raises:
+            ServerFault: there is no result.
+        """
+        seconds = self._limits.call_timeout_s
+        self._calls += 1
+        try:
+            with anyio.move_on_after(seconds):
+                return await self._call(
+                    tool, arguments, meta=meta, trail=tuple(trail), on_progress=on_progress
+                )
+        except ServerFault as fault:
+            # A server may repeat what it was sent, its credential too.
+            fault.message = self.server.redact(fault.message)
+            raise
+        finally:
+            self._calls -= 1
+        raise CallTimedOut(f"{tool!r} did not answer within {seconds:g} s")
+
+    async def _call(
+        self, tool: str, arguments: Mapping[str, Any] | None, **more: Any
+    ) -> dict[str, Any]:
+        connection = await self._reach()
+        try:
+            return await connection.call_tool(tool, arguments, **more)
+        except CallLost as lost:
+            self._note(lost.message)
+            if lost.gone:
+                connection.end(lost.message)
+            else:
+                connection.doubted.set()
+            if not (lost.unsent or is_repeatable(self.roster.tools.get(tool, NOTHING))):
+                raise
+        return await (await self._reach()).call_tool(tool, arguments, **more)
+
+    async def _reach(self) -> "Connection":
+        """The connection, waiting a moment for one that is coming."""
+        end = anyio.current_time() + self._limits.patience_s
+        while True:
+            connection = self._connection
+            if connection is not None and not connection.ended.is_set():
+                return connection
+            left_s = end - anyio.current_time()
+            too_late = self._next_try is not None and self._next_try > end
+            if left_s <= 0 or too_late or self._state == "failed" or self._stop.is_set():
+                reason = self._reason or CLOSED
+                raise Unreachable(f"MCP server {self.name!r} is not there: {reason}")
+            with anyio.move_on_after(left_s):
+                await self._news.wait()
+
+    async def _try(self, open_connection: Open) -> float | None:
+        """One connection, from the try to its end; for how long it held, None: it never was."""
+        self._attempts += 1
+        self._next_try = None
+        began: float | None = None
+        reason = f"it was not ready within {self._limits.connect_timeout_s:g} s"
+        try:
+            with anyio.move_on_after(self._limits.connect_timeout_s) as self._trying:
+                async with open_connection(
+                    self.server,
+                    mode=self._greeting,
+                    instance_id=self._instance_id,
+                    environ=self._environ,
+                    lineage=self._lineage,
+                    limits=self._limits,
+                    log=self._log,
+                ) as connection:
+                    await self._list(connection)
+                    self._trying.deadline = float("inf")
+                    began = anyio.current_time()
+                    self._rise(connection)
+                    watch = Watch(
+                        connection,
+                        limits=self._limits,
+                        refresh=self._list,
+                        busy=lambda: self._calls > 0,
+                        note=self._note,
+                    )
+                    await watch.run()
+                    self._fall(connection.reason or CLOSED)
+        except FederationLoop as fault:
+            self._connection = None
+            self.roster = Roster()
+            self._to("failed", fault.message)
+            self._on_change()
+            return None
+        except ServerFault as fault:
+            reason = fault.message
+        if began is None or self._connection is not None:
+            self._fall(reason)
+        if began is None:
+            self._greet_otherwise()
+            return None
+        return anyio.current_time() - began
+
+    def _rise(self, connection: "Connection") -> None:
+        self._connection = connection
+        self._attempts = 0
+        # What it speaks need not be asked again.
+        self._greeting = "legacy" if connection.legacy else self.server.mode
+        self._to("connected", None)
+        _log.info(
+            "MCP server %r is connected: %d tools, protocol %s",
+            self.name,
+            len(self.roster.tools),
+            connection.protocol,
+        )
+        self._on_change()
+
+    def _fall(self, reason: str) -> None:
+        was_connected = self._connection is not None
+        self._connection = None
+        if reason == CLOSED and self._log.ending is not None:
+            reason = self._log.ending
+        reason = self.server.redact(reason)
+        self._last_error = reason
+        if self._stop.is_set():
+            return
+        level = logging.WARNING if was_connected or self._falls == 0 else logging.INFO
+        _log.log(level, "MCP server %r is not there: %s; it is tried again", self.name, reason)
+        self._to("retrying", reason)
+        if was_connected:
+            self._on_change()
+
+    def _greet_otherwise(self) -> None:
+        """Some older programs end at a request that they do not know: the next try has none."""
+        if self.server.mode == "auto":
+            stdio = isinstance(self.server, StdioServer)
+            self._greeting = "legacy" if stdio and self._greeting == "auto" else "auto"
+
+    async def _pause(self, held_s: float | None) -> None:
+        if held_s is not None and held_s >= self._limits.calm_s:
+            self._falls = 0
+        self._falls += 1
+        delay_s = self._limits.delay_s(self._falls)
+        self._next_try = anyio.current_time() + delay_s
+        # Whoever waits for it learns how long it will be.
+        self._tell()
+        with anyio.move_on_after(delay_s):
+            await self._stop.wait()
+
+    async def _list(self, connection: "Connection") -> None:
+        listed, unsendable = await connection.list_tools()
+        roster = read_roster(
+            listed, instance_id=self._instance_id, only=self.server.tools, unsendable=unsendable
+        )
+        if roster == self.roster:
+            return
+        self.roster = roster
+        for name, why in roster.left_out.items():
+            _log.info("MCP server %r: its tool %r is left out: %s", self.name, name, why)
+        if self.connected:
+            self._on_change()
+
+    def _note(self, error: str) -> None:
+        self._last_error = self.server.redact(error)
+
+    def _to(self, state: Health, reason: str | None) -> None:
+        self._state = state
+        self._reason = reason
+        if state == "failed" and not self._stop.is_set():
+            _log.error("MCP server %r is left out: %s", self.name, reason)
+        self._tell()
+
+    def _tell(self) -> None:
+        self._news.set()
+        self._news = anyio.Event()
+
+
+def _own_limits(server: StdioServer | HttpServer, limits: McpLimits) -> McpLimits:
+    own = {"connect_timeout_s": server.connect_timeout_s, "call_timeout_s": server.call_timeout_s}
+    return msgspec.structs.replace(
+        limits, **{key: value for key, value in own.items() if value is not None}
+    )
+
+
+def _load() -> Open:
+    # Here and in a thread: it takes the better part of a second, and only those pay it who have an
+    # MCP server.
+    from woollama.server.mcp.downstream import open_connection
+
+    return open_connection
