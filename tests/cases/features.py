@@ -18,9 +18,9 @@ FEATURES: Mapping[str, str] = MappingProxyType(
         "ollama_native": BUILT,
         "ollama_native_tools": BUILT,
         "openai_responses": BUILT,
-        "recipes": "the server does not answer for woollama/<recipe> yet",
+        "recipes": BUILT,
         "mcp": "the server does not connect to the servers of mcp.json yet",
-        "patterns": "the server does not serve patterns yet",
+        "patterns": BUILT,
         "mcp_http": "the server is no MCP server yet",
     }
 )
