@@ -48,9 +48,11 @@ async def discover(
         listed = await _ask(provider, transport, timeouts)
     except InferenceError as error:
         return Offer(provider=provider.name, models=declared.models, error=error)
-    known = {info.id for info in declared.models}
-    wanted = tuple(info for info in listed if info.id not in known and _wanted(provider, info.id))
-    return Offer(provider=provider.name, models=(*declared.models, *wanted))
+    models = {info.id: info for info in declared.models}
+    for info in listed:
+        if _wanted(provider, info.id):
+            models.setdefault(info.id, info)
+    return Offer(provider=provider.name, models=tuple(models.values()))
 
 
 def declared_offer(provider: Provider) -> Offer:

@@ -1,21 +1,29 @@
 """One exchange: an authorized request goes out, and a reply whose status says yes comes back."""
 
+import re
 import time
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Any
 
-from woollama.core.errors import InferenceError, ProviderError, TransportError
+import anyio
+import msgspec
+
+from woollama.core.errors import ConfigError, InferenceError, ProviderError, TransportError
 from woollama.core.providers import Target
 from woollama.core.transport.base import Timeouts, Transport, WireResponse
 from woollama.core.wire import WireRequest
 
-__all__ = ["name_provider", "open_reply", "read_body"]
+__all__ = ["name_provider", "open_reply", "read_body", "read_out"]
 
 LIMIT_ERROR_BYTES = 1024 * 1024
 """The most of an error's body that is read."""
 
-_SECRET_HEADERS = frozenset({"authorization", "x-api-key", "api-key"})
+_SECRET_HEADER = re.compile("auth|cookie|key|secret|token")
 _SHORTEST_SECRET = 6
+_CONCEALED = "***"
+_TEXTS = ("message", "native_type", "code", "param", "hint", "request_id")
+_GRACE_S = 0.05
 
 
 @asynccontextmanager
@@ -24,6 +32,9 @@ async def open_reply(
 ) -> AsyncGenerator[WireResponse]:
     """The reply to an authorized request, once its status says yes.
 
+    An error on its way through says whose it is, and no key of the request: some servers repeat
+    the key they refuse.
+
     Raises:
         ProviderError: its status says no, or points elsewhere.
         TransportError: there was none.
@@ -31,21 +42,47 @@ async def open_reply(
     try:
         async with transport.open(wire, timeouts=timeouts) as response:
             if response.status >= 300:
-                raise await _refusal(target, wire, response)
+                raise await _refusal(target, response)
             yield response
-    except TransportError as error:
+    except InferenceError as error:
         name_provider(error, target)
+        _conceal(error, wire.headers)
         raise
 
 
 def name_provider(error: InferenceError, target: Target) -> None:
-    """Says whose connection failed: a transport knows addresses only."""
+    """Says whose connection failed, for a transport knows addresses only, and hides the key."""
     if isinstance(error, TransportError) and not error.message.startswith("Provider "):
         error.message = f"Provider {target.provider.name!r}: {error.message}"
         error.args = (error.message, *error.args[1:])
+    with suppress(ConfigError):
+        _conceal(error, target.provider.headers())
 
 
-async def _refusal(target: Target, wire: WireRequest, response: WireResponse) -> ProviderError:
+def _conceal(error: InferenceError, headers: Mapping[str, str]) -> None:
+    words = (value.split(" ")[-1] for name, value in headers.items() if _SECRET_HEADER.search(name))
+    for secret in {word for word in words if len(word) >= _SHORTEST_SECRET}:
+        for name in _TEXTS:
+            text: str | None = getattr(error, name)
+            if text is not None and secret in text:
+                setattr(error, name, text.replace(secret, _CONCEALED))
+        error.payload = _concealed(error.payload, secret)
+        error.headers = _concealed(dict(error.headers), secret)
+        if len(error.args) == 4:
+            error.args = (*error.args[:3], error.payload)
+        error.args = (error.message, *error.args[1:])
+
+
+def _concealed(payload: Any, secret: str) -> Any:
+    try:
+        text = msgspec.json.encode(payload)
+        hidden = text.replace(msgspec.json.encode(secret)[1:-1], _CONCEALED.encode())
+        return payload if hidden == text else msgspec.json.decode(hidden)
+    except RecursionError:
+        return None
+
+
+async def _refusal(target: Target, response: WireResponse) -> ProviderError:
     if response.status < 400:
         place = response.headers.get("location", "elsewhere")
         return ProviderError(
@@ -54,19 +91,16 @@ async def _refusal(target: Target, wire: WireRequest, response: WireResponse) ->
             kind="redirect",
             peer_status=response.status,
         )
-    body = await read_body(response, limit_bytes=LIMIT_ERROR_BYTES)
-    for secret in _secrets(wire):
-        # Some servers repeat the key they refuse; it goes no further.
-        body = body.replace(secret, b"***")
+    pieces: list[bytes] = []
+    # The status has said no already: a body that breaks off takes nothing of it back.
+    with suppress(TransportError):
+        async for chunk in response.chunks:
+            pieces.append(chunk)
+            if sum(map(len, pieces)) >= LIMIT_ERROR_BYTES:
+                break
+    body = b"".join(pieces)[:LIMIT_ERROR_BYTES]
     codec = target.dialect.codec
     return codec.decode_error(response.status, response.headers, body, now=time.time)
-
-
-def _secrets(wire: WireRequest) -> Iterator[bytes]:
-    for name, value in wire.headers.items():
-        secret = value.removeprefix("Bearer ").encode()
-        if name in _SECRET_HEADERS and len(secret) >= _SHORTEST_SECRET:
-            yield secret
 
 
 async def read_body(response: WireResponse, *, limit_bytes: int) -> bytes:
@@ -79,3 +113,14 @@ async def read_body(response: WireResponse, *, limit_bytes: int) -> bytes:
         if size >= limit_bytes:
             break
     return b"".join(pieces)[:limit_bytes]
+
+
+async def read_out(chunks: AsyncIterator[bytes]) -> None:
+    """Reads on, for a moment, behind the end that a stream has told itself.
+
+    Most servers end the body right then, and a connection whose body was read to its end serves
+    the next request; the others are not waited for.
+    """
+    with anyio.move_on_after(_GRACE_S), suppress(TransportError):
+        async for _ in chunks:
+            pass

@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Coroutine, Iterable, Mapping
-from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Any, Self, cast
+
+from anyio.lowlevel import current_token
 
 from woollama.core.canonical import ChatRequest, TextDelta, request_from_openai, text_of
 from woollama.core.errors import RequestError, UnknownModel
@@ -17,6 +18,7 @@ from woollama.core.turn import fetch_reply, open_turn
 __all__ = ["DeltaStream", "complete", "complete_response", "complete_stream", "complete_sync"]
 
 Messages = Iterable[Mapping[str, Any]]
+_DEFAULT_TIMEOUTS = Timeouts()
 
 
 class _Call:
@@ -35,22 +37,31 @@ class _Call:
         transport: Transport | None,
         timeouts: Timeouts | None,
         retries: Retries | None,
+        stream: bool,
     ) -> None:
         registry = registry if registry is not None else ModelRegistry.builtin()
-        self.target = _resolve(registry, model).at(base_url)
-        self.request = _request(self.target, messages, options, params)
+        target = _resolve(registry, model).at(base_url)
+        self.request = _request(target.model, messages, options, params, stream=stream)
+        # ``params`` may replace any field, the model's name among them.
+        renamed = self.request.model != target.model
+        self.target = Target(target.provider, self.request.model) if renamed else target
         self.api_key = api_key
         self._transport = transport
-        self.timeouts = timeouts if timeouts is not None else Timeouts()
+        self.timeouts = timeouts if timeouts is not None else _DEFAULT_TIMEOUTS
         self.retries = retries if retries is not None else NO_RETRIES
         # The key is looked for now, so that a missing one is named by the call itself.
-        self.target.provider.headers(api_key)
+        target.provider.headers(api_key)
 
     async def transport(self) -> Transport:
         return self._transport if self._transport is not None else await default_transport()
 
 
-def _resolve(registry: ModelRegistry, model: str) -> Target:
+def _resolve(registry: ModelRegistry, model: object) -> Target:
+    if not isinstance(model, str):
+        raise RequestError(
+            f"'model' must be a string '<provider>/<model>', not {type(model).__name__}.",
+            param="model",
+        )
     try:
         return registry.resolve(model)
     except UnknownModel as error:
@@ -59,20 +70,20 @@ def _resolve(registry: ModelRegistry, model: str) -> Target:
 
 
 def _request(
-    target: Target,
-    messages: Messages,
-    options: Mapping[str, Any] | None,
-    params: Mapping[str, Any] | None,
+    model: str, messages: object, options: object, params: object, *, stream: bool
 ) -> ChatRequest:
-    if isinstance(messages, str | Mapping):
+    if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
         raise RequestError("'messages' must be a list of messages.", param="messages")
-    body: dict[str, Any] = {"model": target.model, "messages": list(messages)}
+    if params is not None and not isinstance(params, Mapping):
+        raise RequestError("'params' must be a mapping of fields.", param="params")
+    body: dict[str, Any] = {"model": model, "messages": list(cast("Iterable[Any]", messages))}
     if options is not None:
         body["options"] = options
-    body.update(params or {})
-    if body.pop("stream", None):
+    body.update(cast("Mapping[str, Any]", params or {}))
+    if body.pop("stream", stream) not in (None, stream):
         raise RequestError(
-            "'stream' is no parameter here: call complete_stream for a stream.", param="stream"
+            "'stream' is no parameter here: complete_stream streams, the others do not.",
+            param="stream",
         )
     return request_from_openai(body)
 
@@ -126,6 +137,7 @@ def complete(
         transport=transport,
         timeouts=timeouts,
         retries=retries,
+        stream=False,
     )
     return _text(call)
 
@@ -180,6 +192,7 @@ def complete_response(
         transport=transport,
         timeouts=timeouts,
         retries=retries,
+        stream=False,
     )
     return _response(call)
 
@@ -191,14 +204,13 @@ async def _response(call: _Call) -> dict[str, Any]:
 class DeltaStream:
     """The text of a reply as it comes: an async iterator, and an async context manager.
 
-    ``async for`` alone works; ``async with`` closes the upstream request the moment it is left.
+    ``async for`` alone works; ``async with`` closes the upstream request the moment it is left. On
+    trio, which warns of iterators that are dropped, a stream that is left early wants the latter.
     """
 
     def __init__(self, call: _Call) -> None:
         """Made by ``complete_stream``; nothing is sent before the first ``__anext__``."""
-        self._stack = AsyncExitStack()
-        self._call = call
-        self._texts: AsyncGenerator[str] | None = None
+        self._texts = _texts(call)
 
     def __aiter__(self) -> AsyncIterator[str]:
         """Itself."""
@@ -210,8 +222,6 @@ class DeltaStream:
         Raises:
             InferenceError: the reply could not be had, or ended early.
         """
-        if self._texts is None:
-            self._texts = _texts(self._call)
         return await anext(self._texts)
 
     async def __aenter__(self) -> Self:
@@ -229,8 +239,7 @@ class DeltaStream:
 
     async def aclose(self) -> None:
         """Closes the upstream request, whether or not the reply was read to its end."""
-        if self._texts is not None:
-            await self._texts.aclose()
+        await self._texts.aclose()
 
 
 async def _texts(call: _Call) -> AsyncGenerator[str]:
@@ -244,9 +253,10 @@ async def _texts(call: _Call) -> AsyncGenerator[str]:
         timeouts=call.timeouts,
         retries=call.retries,
     ) as turn:
-        async for delta in turn.deltas:
-            if isinstance(delta, TextDelta):
-                yield delta.text  # noqa: ASYNC119 - DeltaStream owns it and closes it
+        async for batch in turn.batches:
+            for delta in batch:
+                if isinstance(delta, TextDelta):
+                    yield delta.text  # noqa: ASYNC119 - DeltaStream owns it and closes it
 
 
 def complete_stream(
@@ -279,6 +289,7 @@ def complete_stream(
             transport=transport,
             timeouts=timeouts,
             retries=retries,
+            stream=True,
         )
     )
 
@@ -303,7 +314,7 @@ def complete_sync(
         InferenceError: as ``complete``.
     """
     try:
-        asyncio.get_running_loop()
+        current_token()
     except RuntimeError:
         pass
     else:

@@ -19,7 +19,7 @@ from woollama.core.transport.base import Timeouts, Transport, WireResponse
 from woollama.core.wire import WireRequest
 from woollama.core.wire.codec import JSON_HEADERS
 
-__all__ = ["RawBody", "chat_fields", "open_relay", "raw_body"]
+__all__ = ["RawBody", "chat_fields", "dropped_fields", "open_relay", "raw_body"]
 
 RawBody = dict[str, msgspec.Raw]
 """A JSON object's top-level keys with their values as raw JSON."""
@@ -27,7 +27,11 @@ RawBody = dict[str, msgspec.Raw]
 _raw_bodies = msgspec.json.Decoder(RawBody)
 _text = msgspec.json.Decoder(str)
 _encoder = msgspec.json.Encoder()
+_NULL = msgspec.Raw(b"null")
 _NOTHING = frozenset({b"null", b"{}", b"[]", b'""'})
+_NEEDED = frozenset({"model", "messages", "stream"})
+_OLLAMA = ("options", "keep_alive")
+_CAPS = ("max_completion_tokens", "max_tokens")  # the first wins, as on the way in
 
 
 def raw_body(body: bytes) -> RawBody:
@@ -103,34 +107,44 @@ def chat_fields(target: Target, body: RawBody) -> dict[str, Any]:
         CannotEncode: fields that only Ollama's own API has (RU-18).
     """
     settings, declared = target.settings, target.declared
-    fields: dict[str, Any] = dict(body)
-    for name in ("options", "keep_alive"):
-        if name in body and bytes(body[name]) not in _NOTHING:
+    dropped = dropped_fields(target, body)
+    fields: dict[str, Any] = {name: raw for name, raw in body.items() if name not in dropped}
+    for name in _OLLAMA:
+        if bytes(fields.pop(name, _NULL)) not in _NOTHING:
             raise CannotEncode(
                 f"{target.name} is asked by Chat Completions, which has no place for {name!r}.",
                 param=name,
                 hint="Only a provider of kind 'ollama' takes it.",
             )
-    if settings.output_field != "max_tokens" and "max_tokens" in fields:
-        cap = fields.pop("max_tokens")
-        fields.setdefault(settings.output_field, cap)
+    if settings.output_field != _CAPS[-1]:
+        caps = [fields.pop(name) for name in _CAPS if name in fields]
+        _fill(fields, settings.output_field, next((cap for cap in caps if cap != _NULL), None))
     if declared.efforts or declared.effort:
-        effort = check_effort(target, _effort(body))
-        if effort is not None:
-            fields["reasoning_effort"] = effort
-    for name, value in (("temperature", declared.temperature), ("seed", declared.seed)):
-        if value is not None:
-            fields.setdefault(name, value)
-    if settings.cache_key is not None:
-        fields.setdefault("prompt_cache_key", settings.cache_key)
-    for name in settings.drop_params:
+        _fill(fields, "reasoning_effort", check_effort(target, _effort(fields)))
+    _fill(fields, "temperature", declared.temperature)
+    _fill(fields, "seed", declared.seed)
+    _fill(fields, "prompt_cache_key", settings.cache_key)
+    for name in settings.drop_params - _NEEDED:
         fields.pop(name, None)
     return fields
 
 
-def _effort(body: RawBody) -> str | None:
-    raw = body.get("reasoning_effort")
-    if raw is None or bytes(raw) == b"null":
+def dropped_fields(target: Target, body: RawBody) -> tuple[str, ...]:
+    """The client's fields that ``drop_params`` leaves out, by the names the client gave them."""
+    drop = target.settings.drop_params - _NEEDED
+    cap = target.settings.output_field
+    return tuple(name for name in body if name in drop or (name in _CAPS and cap in drop))
+
+
+def _fill(fields: dict[str, Any], name: str, value: object) -> None:
+    # Null is the same as absent, as everywhere.
+    if value is not None and fields.get(name, _NULL) == _NULL:
+        fields[name] = value
+
+
+def _effort(fields: Mapping[str, Any]) -> str | None:
+    raw = fields.get("reasoning_effort", _NULL)
+    if raw == _NULL:
         return None
     try:
         return _text.decode(raw)

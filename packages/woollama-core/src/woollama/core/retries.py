@@ -1,8 +1,10 @@
 """Asking again, when the operator or embedder wants it: only before the first byte (C-16)."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import TYPE_CHECKING, TypeVar
+
+import anyio
 
 from woollama.core.canonical import Value
 from woollama.core.errors import InferenceError, ProviderError, TransportError
@@ -38,11 +40,19 @@ async def enter_with_retries(
     stack: AsyncExitStack,
     opener: Callable[[], AbstractAsyncContextManager[T]],
     retries: Retries,
+    *,
+    sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
 ) -> T:
     """Enters what ``opener`` gives, again after a failure that may pass.
 
-    What may pass: a connection that could not be made, 408, 429 and 5xx. A peer's ``Retry-After``
-    and ``x-should-retry`` are obeyed.
+    What may pass: a connection that could not be made, 408, 409, 429 and 5xx. A peer's
+    ``Retry-After`` and ``x-should-retry`` are obeyed.
+
+    Args:
+        stack: closes what was entered.
+        opener: gives a fresh context for each attempt.
+        retries: how often and how long.
+        sleep: waits so many seconds.
 
     Raises:
         InferenceError: the last failure.
@@ -52,6 +62,7 @@ async def enter_with_retries(
     from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
 
     async for attempt in AsyncRetrying(
+        sleep=sleep,
         retry=retry_if_exception(lambda error: _may_pass(error, retries)),
         stop=stop_after_attempt(retries.attempts),
         wait=_wait(retries),
@@ -64,12 +75,12 @@ async def enter_with_retries(
 
 def _may_pass(error: BaseException, retries: Retries) -> bool:
     if isinstance(error, TransportError):
-        return error.kind == "connect" and error.retryable
-    if not isinstance(error, ProviderError) or not error.retryable:
+        return error.retryable and (error.kind == "connect" or error.code == "connect_timeout")
+    if not isinstance(error, ProviderError) or (error.retry_after or 0) > retries.longest_asked_s:
         return False
-    if (error.retry_after or 0) > retries.longest_asked_s:
-        return False
-    return error.status in {408, 409, 429} or error.status >= 500
+    if "x-should-retry" in error.headers:
+        return error.retryable
+    return error.retryable and (error.status in {408, 409, 429} or error.status >= 500)
 
 
 def _wait(retries: Retries) -> Callable[["RetryCallState"], float]:

@@ -2,12 +2,12 @@
 
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from secrets import token_hex
 
 from woollama.core.canonical import Assembly, ChatRequest, Delta, Reply
 from woollama.core.errors import InferenceError, TruncatedReply
-from woollama.core.exchange import name_provider, open_reply
+from woollama.core.exchange import name_provider, open_reply, read_out
 from woollama.core.providers import Target
 from woollama.core.retries import NO_RETRIES, Retries, enter_with_retries
 from woollama.core.transport.base import Timeouts, Transport, WireResponse
@@ -85,11 +85,11 @@ async def open_turn(
             lambda: open_reply(target, wire, transport=transport, timeouts=timeouts),
             retries,
         )
-        batches = decoded(target, response)
+        batches = await stack.enter_async_context(aclosing(decoded(target, response)))
         yield Turn(batches, kept_headers(response.headers), wire.dropped)
 
 
-async def decoded(target: Target, response: WireResponse) -> AsyncIterator[tuple[Delta, ...]]:
+async def decoded(target: Target, response: WireResponse) -> AsyncGenerator[tuple[Delta, ...]]:
     """The deltas of a reply in the target's dialect, those of one read together.
 
     Raises:
@@ -106,15 +106,23 @@ async def decoded(target: Target, response: WireResponse) -> AsyncIterator[tuple
             if decoder.done:
                 break
         yield decoder.finish()
-    except TruncatedReply as error:
+    except InferenceError as error:
+        _complete(error, target, response)
+        raise
+    if decoder.done:
+        await read_out(response.chunks)
+
+
+def _complete(error: InferenceError, target: Target, response: WireResponse) -> None:
+    """What an error inside a reply cannot know: whose it is, and the reply's headers."""
+    if isinstance(error, TruncatedReply):
         # R-14: with the content type it came under, without its body.
         kind = response.headers.get("content-type", "no content type")
         error.hint = f"Provider {target.provider.name!r} sent it as {kind}."
-        raise
-    except InferenceError as error:
-        name_provider(error, target)
-        error.headers = {**kept_headers(response.headers), **error.headers}
-        raise
+    name_provider(error, target)
+    kept = kept_headers(response.headers)
+    error.headers = {**kept, **error.headers}
+    error.request_id = error.request_id or kept.get("x-request-id") or kept.get("request-id")
 
 
 async def fetch_reply(
@@ -141,6 +149,7 @@ async def fetch_reply(
         timeouts=timeouts,
         retries=retries,
     ) as turn:
-        async for delta in turn.deltas:
-            assembly.add(delta)
+        async for batch in turn.batches:
+            for delta in batch:
+                assembly.add(delta)
     return assembly.reply()
