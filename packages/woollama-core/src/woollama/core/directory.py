@@ -8,7 +8,7 @@ from woollama.core.errors import RequestError, UnknownModel
 from woollama.core.patterns import Pattern, PatternBackend, PatternCatalog
 from woollama.core.providers import ModelRegistry, Target
 
-__all__ = ["OWN_NAMESPACE", "Directory", "FoundPattern"]
+__all__ = ["OWN_NAMESPACE", "Directory", "FoundPattern", "near_names"]
 
 OWN_NAMESPACE = "woollama"
 """What stands before the slash of a recipe's or pattern's model name."""
@@ -48,7 +48,7 @@ class Directory:
         found = self.catalog.find(name)
         if found is None:
             raise UnknownModel(
-                f"There is no recipe or pattern {name!r}.{_near(model, self._own_names())}",
+                f"There is no recipe or pattern {name!r}.{near_names(model, self._own_names())}",
                 param="model",
                 code="model_not_found",
             )
@@ -65,7 +65,7 @@ class Directory:
         try:
             return self.registry.resolve(model)
         except UnknownModel as error:
-            error.hint = _near(model, known).strip() or None
+            error.hint = near_names(model, known).strip() or None
             raise
 
     def _own_names(self) -> list[str]:
@@ -76,10 +76,12 @@ class Directory:
         ]
 
 
-def _near(model: str, known: Iterable[str]) -> str:
+def near_names(model: str, known: Iterable[str]) -> str:
+    """A sentence with the names nearest to ``model``; empty when none is near."""
     names = list(known)
     near = get_close_matches(model, names, n=_NEAR, cutoff=0.5)
     if not near:
         # The same model under another provider is the likeliest slip.
-        near = [name for name in names if name.partition("/")[2] == model][:_NEAR]
+        wanted = model.partition("/")[2] or model
+        near = [name for name in names if name.partition("/")[2] == wanted][:_NEAR]
     return f" Near names: {', '.join(near)}." if near else ""
