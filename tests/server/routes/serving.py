@@ -21,6 +21,7 @@ from woollama.core.transport.default import make_transport
 from woollama.server.app import make_app
 from woollama.server.binding import open_binding
 from woollama.server.door import behind_door
+from woollama.server.mcp.tools import McpTools
 from woollama.server.plugins.running import RunningPlugins
 from woollama.server.runners import find_runner
 from woollama.server.sections import ServerSettings
@@ -78,6 +79,7 @@ async def serving(
         services = Services(
             directory=Directory(registry, PatternCatalog(native)),
             plugins=RunningPlugins(),
+            tools=McpTools(()),
             tasks=tasks,
             fresh_s=60.0,
             transport=transport,

@@ -10,6 +10,7 @@ from woollama.server.routes import chat
 from woollama.server.routes.embeddings import embeddings_routes
 from woollama.server.routes.health import health_routes
 from woollama.server.routes.models import models_routes
+from woollama.server.routes.tools import tools_routes
 from woollama.server.routes.w1 import w1_routes
 from woollama.server.services import Services
 
@@ -28,6 +29,7 @@ def make_app(services: Services) -> ASGIApp:
         *models_routes(services),
         *embeddings_routes(services),
         *w1_routes(services),
+        *tools_routes(services.tools),
         *health_routes(services),
         *mount_routes(services.plugins.contributions),
     ]

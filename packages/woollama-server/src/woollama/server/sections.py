@@ -8,16 +8,19 @@ import msgspec
 
 from woollama.core.canonical.value import NOTHING, Value
 from woollama.core.retries import Retries
+from woollama.core.runs import RunLimits
 from woollama.core.transport import Timeouts
 from woollama.server.address import Address, parse_address
 
 __all__ = [
     "SECTIONS",
     "DiscoverySettings",
+    "McpSettings",
     "PluginKeys",
     "PluginSettings",
     "ReasoningSettings",
     "RetrySettings",
+    "RunSettings",
     "ServerSettings",
     "TimeoutSettings",
     "TopSettings",
@@ -125,6 +128,44 @@ class DiscoverySettings(Value, frozen=True, kw_only=True):
     ttl_s: Limit = 30.0
 
 
+class RunSettings(Value, frozen=True, kw_only=True):
+    """``[runs]``: how long a recipe may go on; 0 seconds is without end.
+
+    Attributes:
+        max_turns: requests to its model in all.
+        tool_timeout_s: for one tool call; passing it is a failed result that the model is told.
+        run_timeout_s: for everything together.
+    """
+
+    max_turns: Annotated[int, msgspec.Meta(ge=1, le=100)] = 8
+    tool_timeout_s: Limit = 180.0
+    run_timeout_s: Limit = 0.0
+
+    def of_core(self) -> RunLimits:
+        """The core's value."""
+        return RunLimits(
+            max_turns=self.max_turns,
+            tool_timeout_s=self.tool_timeout_s or None,
+            run_timeout_s=self.run_timeout_s or None,
+        )
+
+
+class McpSettings(Value, frozen=True, kw_only=True):
+    """``[mcp]``: limits of the MCP servers in ``mcp.json``; an entry there may have its own.
+
+    Attributes:
+        connect_timeout_s: from the start of a server to its list of tools.
+        call_timeout_s: for one tool call, the wait for a connection included.
+        patience_s: how long a call or a run waits for a server that is just coming.
+        retry_limit_s: the longest wait between two tries to reach a server that is down.
+    """
+
+    connect_timeout_s: Seconds = 30.0
+    call_timeout_s: Seconds = 120.0
+    patience_s: Limit = 10.0
+    retry_limit_s: Seconds = 60.0
+
+
 class PluginKeys(Value, frozen=True, kw_only=True):
     """``[plugins]``: which are used, and in which order.
 
@@ -165,6 +206,8 @@ SECTIONS: Mapping[str, type[Value]] = MappingProxyType(
         "retries": RetrySettings,
         "reasoning": ReasoningSettings,
         "discovery": DiscoverySettings,
+        "runs": RunSettings,
+        "mcp": McpSettings,
         "plugins": PluginKeys,
     }
 )

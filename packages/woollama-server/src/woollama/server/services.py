@@ -8,6 +8,7 @@ from woollama.core.directory import Directory
 from woollama.core.providers import Provider
 from woollama.core.retries import Retries
 from woollama.core.transport import Timeouts, Transport
+from woollama.server.mcp.tools import McpTools
 from woollama.server.offers import Offers
 from woollama.server.plugins.running import RunningPlugins
 
@@ -21,6 +22,7 @@ class Services:
         directory: model names to what answers for them.
         offers: what the providers offer.
         plugins: what plugins contribute, and how they are.
+        tools: those of the MCP servers.
         timeouts, retries: of every request to a provider.
         reasoning: the key under which thinking leaves in chat replies.
         body_limit_bytes: the longest request body.
@@ -32,6 +34,7 @@ class Services:
         *,
         directory: Directory,
         plugins: RunningPlugins,
+        tools: McpTools,
         tasks: TaskGroup,
         fresh_s: float,
         transport: Transport,
@@ -45,6 +48,7 @@ class Services:
         """Made by ``lifespan.open_services``."""
         self.directory = directory
         self.plugins = plugins
+        self.tools = tools
         self.timeouts = timeouts
         self.retries = retries
         self.reasoning = reasoning

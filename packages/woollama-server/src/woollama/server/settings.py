@@ -16,16 +16,18 @@ from woollama.core.canonical.value import NOTHING, Value
 from woollama.core.config.files import Problem, config_dir, refuse
 from woollama.core.retries import Retries
 from woollama.core.transport import Timeouts
-from woollama.server.address import host_of, parse_address
+from woollama.server.address import is_address, parse_address
 from woollama.server.environment import check_environment
 from woollama.server.layers import Layers
 from woollama.server.sections import (
     SECTIONS,
     DiscoverySettings,
+    McpSettings,
     PluginKeys,
     PluginSettings,
     ReasoningSettings,
     RetrySettings,
+    RunSettings,
     ServerSettings,
     TimeoutSettings,
     TopSettings,
@@ -34,6 +36,7 @@ from woollama.server.sections import (
 __all__ = ["Settings", "check_settings", "load_settings"]
 
 _PARTS = MappingProxyType({"server.host": "host", "server.port": "port"})
+_HOST = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?")
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s,]+")
 
 
@@ -41,7 +44,7 @@ class Settings(Value, frozen=True, kw_only=True):
     """All settings of one daemon. Its ``repr`` shows neither the token nor a plugin's section.
 
     Attributes:
-        server, reasoning, discovery, plugins: their tables.
+        server, reasoning, discovery, runs, mcp, plugins: their tables.
         timeouts: for requests to providers.
         retries: of requests to providers.
         default_model, instance_id: see ``TopSettings``.
@@ -54,6 +57,8 @@ class Settings(Value, frozen=True, kw_only=True):
     retries: Retries = Retries()
     reasoning: ReasoningSettings = ReasoningSettings()
     discovery: DiscoverySettings = DiscoverySettings()
+    runs: RunSettings = RunSettings()
+    mcp: McpSettings = McpSettings()
     plugins: PluginSettings = PluginSettings()
     default_model: str | None = None
     instance_id: str | None = None
@@ -120,6 +125,8 @@ def _settings(
         retries=layers.value("retries", RetrySettings).of_core(),
         reasoning=layers.value("reasoning", ReasoningSettings),
         discovery=layers.value("discovery", DiscoverySettings),
+        runs=layers.value("runs", RunSettings),
+        mcp=layers.value("mcp", McpSettings),
         plugins=PluginSettings(enabled=plugins.enabled, tables=layers.plugins),
         default_model=top.default_model,
         instance_id=top.instance_id,
@@ -138,9 +145,7 @@ def _check_parts(layers: Layers, server: ServerSettings) -> None:
 
 def _check_names(layers: Layers, server: ServerSettings) -> None:
     for host in server.hosts:
-        # `host_of` takes a port off; a name here is one without.
-        bare = f"[{host}]" if ":" in host else host
-        if host_of(bare) is None or "/" in host:
+        if _HOST.fullmatch(host) is None and not is_address(host):
             layers.wrong("server", "hosts", f"{host!r} is no host name or address without a port")
     for origin in server.origins:
         if origin not in {"*", "null"} and _ORIGIN.fullmatch(origin) is None:

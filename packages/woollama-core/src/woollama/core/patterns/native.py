@@ -21,6 +21,7 @@ from woollama.core.recipes import Recipe, RecipeBook, load_recipes
 from woollama.core.runs import RunLimits, RunPlan, open_run, plan_run, resolve_inferencer
 from woollama.core.runs.plan import Link
 from woollama.core.runs.toolset import ToolSource
+from woollama.core.tools.spec import PreparedTools
 
 __all__ = ["NativePatterns", "overlay"]
 
@@ -126,6 +127,8 @@ class NativePatterns:
         prompt = self._get(call.name)
         target = self._target(prompt, call)
         await check_images(call.messages, target)
+        if isinstance(self._tools, PreparedTools):
+            await self._tools.prepare(prompt.recipe.get("tools") or ())
         async with open_run(self._plan(call, prompt, target)) as events:
             yield events
 

@@ -1,11 +1,11 @@
 """The tool seam: what a tool is, what it gives back, and who brings tools."""
 
 from collections.abc import Callable, Generator, Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from woollama.core.canonical import NOTHING, ToolResult, Value
 
-__all__ = ["BlockingCall", "Offer", "ToolProvider", "ToolResult", "ToolSpec"]
+__all__ = ["BlockingCall", "Offer", "PreparedTools", "ToolProvider", "ToolResult", "ToolSpec"]
 
 
 class ToolSpec(Value, frozen=True, kw_only=False):
@@ -70,6 +70,15 @@ class ToolProvider(Protocol):
         Raises:
             Exception: any; the model is told and the run goes on.
         """
+        ...
+
+
+@runtime_checkable
+class PreparedTools(Protocol):
+    """What a ``ToolProvider`` may have beside: a way to wait for tools that are just coming."""
+
+    async def prepare(self, allow: Iterable[str], /) -> None:
+        """Waits, not for long, until ``tools_for`` can say what it has of ``allow``."""
         ...
 
 

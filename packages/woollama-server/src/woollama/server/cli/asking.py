@@ -78,7 +78,9 @@ async def open_answer(
         async with _by_daemon(url, question) as events:
             yield events
         return
-    async with open_services(settings, notice=notice) as services:
+    async with open_services(
+        settings, notice=notice, mcp_servers=_is_pattern(question)
+    ) as services:
         found = _find(services, question)
         if isinstance(found, Target):
             how = {
@@ -91,6 +93,13 @@ async def open_answer(
         else:
             async with found[0].open_run(found[1]) as events:
                 yield events
+
+
+def _is_pattern(question: Question) -> bool:
+    """Whether it may need tools: for a plain model no MCP server is started."""
+    if question.pattern is not None:
+        return True
+    return (question.model or "").startswith(f"{OWN_NAMESPACE}/")
 
 
 def _find(services: Services, question: Question) -> Target | tuple[PatternBackend, PatternCall]:

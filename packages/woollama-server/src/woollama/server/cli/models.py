@@ -44,7 +44,7 @@ Pairs = list[tuple[Provider, Offer]]
 
 
 async def _offers(settings: Settings) -> Pairs:
-    async with open_services(settings) as services:
+    async with open_services(settings, mcp_servers=False) as services:
         providers = services.directory.registry.all()
         offers = await services.offers.list(patience_s=_PATIENCE_S)
         return [(providers[offer.provider], offer) for offer in offers]

@@ -58,12 +58,12 @@ def show(name: str, as_json: bool) -> None:
 
 
 async def _list(settings: Settings) -> list[Pattern]:
-    async with open_services(settings) as services:
+    async with open_services(settings, mcp_servers=False) as services:
         return list(services.directory.catalog.list())
 
 
 async def _show(settings: Settings, name: str) -> tuple[Pattern, str]:
-    async with open_services(settings) as services:
+    async with open_services(settings, mcp_servers=False) as services:
         found = services.directory.catalog.find(name)
         if found is None:
             raise UnknownPattern(f"There is no pattern {name!r}: `woollama patterns` lists them.")

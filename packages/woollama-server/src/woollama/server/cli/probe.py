@@ -59,7 +59,7 @@ def probe(context: click.Context, model: str) -> None:
 
 
 async def _probe(settings: Settings, model: str) -> Finding:
-    async with open_services(settings) as services:
+    async with open_services(settings, mcp_servers=False) as services:
         target = services.directory.find(model)
         if isinstance(target, FoundPattern):
             raise RequestError(
