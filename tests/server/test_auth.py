@@ -208,12 +208,17 @@ async def test_h11_a_declared_length_over_the_limit_is_refused_unread(kind: Kind
         assert 401 == (await door.ask("POST", "/x", body=b"123456")).status
 
 
-async def test_a_web_socket_is_refused() -> None:
-    async with served() as door:
-        reply = await door.ask(
-            connection="Upgrade",
-            upgrade="websocket",
-            sec_websocket_version="13",
-            sec_websocket_key="dGhlIHNhbXBsZSBub25jZQ==",
-        )
-        assert 403 == reply.status
+async def test_who_asks_for_a_web_socket_gets_the_answer_to_a_plain_request(kind: Kind) -> None:
+    asked: dict[str, Any] = {
+        "connection": "Upgrade, close",
+        "upgrade": "websocket",
+        "sec_websocket_version": "13",
+        "sec_websocket_key": "dGhlIHNhbXBsZSBub25jZQ==",
+    }
+    async with served(kind=kind) as door:
+        assert 200 == (await door.ask(**asked)).status
+        assert 403 == (await door.ask(origin="https://evil.example", **asked)).status
+
+
+async def test_a_web_socket_of_another_server_is_closed() -> None:
+    assert b"" == (await call(type="websocket", scheme="ws")).raw

@@ -146,6 +146,11 @@ def test_ru_3_every_key_has_a_variable(home: dict[str, str]) -> None:
     assert {"my-plugin": {"size": 3, "sub": {"name": "plain text"}}} == settings.plugins.tables
 
 
+def test_hosts_are_names_and_addresses(home: dict[str, str]) -> None:
+    home["WOOLLAMA_SERVER__HOSTS"] = "Box.lan,a-b_c,10.0.0.1,::1,fe80::2"
+    assert 5 == len(load_settings(home).server.hosts)
+
+
 def test_the_socket_is_a_switch_or_a_path(home: dict[str, str]) -> None:
     assert load_settings(home).server.uds is True
     home["WOOLLAMA_SERVER__UDS"] = "/run/here.sock"
@@ -236,6 +241,7 @@ def test_all_problems_are_told_at_once_with_file_and_place(home: dict[str, str])
         ("[server]\naddress = 'nowhere:http'\n", "server.address: 'nowhere:http' has no port"),
         ("[server]\norigins = ['https://a.example/']\n", "server.origins: 'https://a.example/'"),
         ("[server]\nhosts = ['a.lan:80']\n", "server.hosts: 'a.lan:80' is no host name"),
+        ("[server]\nhosts = ['*.lan']\n", "server.hosts: '*.lan' is no host name"),
         ("[plugins]\nenabled = ['local', 'local']\n", "plugins.enabled: names 'local' twice"),
         ("instance_id = 'a b'\n", "instance_id: expected `str` matching regex"),
         ("server = 1\n", "server: must be a table, not a number"),

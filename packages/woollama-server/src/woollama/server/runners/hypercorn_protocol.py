@@ -16,7 +16,9 @@ import h11
 import msgspec
 from hypercorn.config import Config
 from hypercorn.protocol import ProtocolWrapper
-from hypercorn.protocol.h11 import H11Protocol
+from hypercorn.protocol.events import Request
+from hypercorn.protocol.h11 import STREAM_ID, H11Protocol
+from hypercorn.protocol.http_stream import HTTPStream
 from starlette.types import ASGIApp, Message, Scope
 
 from woollama.core.errors import RequestError
@@ -78,6 +80,37 @@ class HypercornProtocol(ProtocolWrapper):
 
 
 class _H1(H11Protocol):
+    _headers: list[tuple[bytes, bytes]]
+
+    async def _check_protocol(self, event: h11.Request) -> None:
+        # Hypercorn decodes every header twice to find the few requests that change the protocol.
+        self._headers = list(event.headers)
+        if event.method == b"PRI" or any(name == b"upgrade" for name, _ in self._headers):
+            await super()._check_protocol(event)
+
+    async def _create_stream(self, request: h11.Request) -> None:
+        # There are no web sockets here: who asks for one gets the answer to a plain GET.
+        self.stream = HTTPStream(
+            self.app,
+            self.config,
+            self.context,
+            self.task_group,
+            self.ssl,
+            self.client,
+            self.server,
+            self.stream_send,
+            STREAM_ID,
+        )
+        begun = Request(
+            stream_id=STREAM_ID,
+            headers=self._headers,
+            http_version=request.http_version.decode(),
+            method=request.method.decode("ascii").upper(),
+            raw_path=request.target,
+            state=self.connection_state,
+        )
+        await self.stream.handle(begun)
+
     async def _send_error_response(self, status_code: int) -> None:
         message = {431: "The head of the request is too long.", 501: "This is not supported."}
         text = message.get(status_code, "This is no HTTP request that can be understood.")
