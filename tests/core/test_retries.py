@@ -1,7 +1,7 @@
 """Asking again: what may pass, how long to wait, and never after the first byte (C-16)."""
 
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 import anyio
 import anyio.lowlevel
@@ -44,9 +44,9 @@ class Door:
         await anyio.lowlevel.checkpoint()
 
     async def enter(self, retries: Retries) -> str:
-        async with AsyncExitStack() as stack:
-            text = await enter_with_retries(stack, self.open, retries, sleep=self.sleep)
-            assert 1 == self.open_now
+        context, text = await enter_with_retries(self.open, retries, sleep=self.sleep)
+        assert 1 == self.open_now
+        await context.__aexit__(None, None, None)
         assert 0 == self.open_now
         return text
 
@@ -148,20 +148,19 @@ async def test_oc_33_the_wait_that_the_peer_asks_for_is_obeyed(
 
 
 async def test_c_16_a_failure_inside_is_not_tried_again() -> None:
-    door = Door()
-    with suppress(ProviderError):
-        async with AsyncExitStack() as stack:
-            await enter_with_retries(stack, door.open, THREE, sleep=door.sleep)
-            raise said_no(503)
+    door, failure = Door(), said_no(503)
+    context, _ = await enter_with_retries(door.open, THREE, sleep=door.sleep)
+    assert not await context.__aexit__(ProviderError, failure, None)
     assert (1, 0) == (door.tried, door.open_now)
 
 
 async def test_the_real_sleep_is_the_running_librarys() -> None:
     door = Door(said_no(503))
     with anyio.fail_after(5):
-        async with AsyncExitStack() as stack:
-            retries = Retries(attempts=2, first_wait_s=0.001)
-            assert "open" == await enter_with_retries(stack, door.open, retries)
+        retries = Retries(attempts=2, first_wait_s=0.001)
+        context, text = await enter_with_retries(door.open, retries)
+        await context.__aexit__(None, None, None)
+    assert "open" == text
 
 
 async def test_cancelling_ends_the_waiting() -> None:
@@ -172,8 +171,7 @@ async def test_cancelling_ends_the_waiting() -> None:
         await never.wait()
 
     async def enter(door: Door) -> None:
-        async with AsyncExitStack() as stack:
-            await enter_with_retries(stack, door.open, THREE, sleep=sleep)
+        await enter_with_retries(door.open, THREE, sleep=sleep)
 
     door = Door(said_no(503))
     with anyio.fail_after(5):
@@ -196,8 +194,7 @@ async def test_cancelling_an_attempt_is_no_failure_to_try_again() -> None:
         yield
 
     async def enter() -> None:
-        async with AsyncExitStack() as stack:
-            await enter_with_retries(stack, door, THREE)
+        await enter_with_retries(door, THREE)
 
     with anyio.fail_after(5):
         async with anyio.create_task_group() as tasks:

@@ -2,8 +2,9 @@
 
 import re
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+from types import TracebackType
 from typing import Any
 
 import anyio
@@ -26,10 +27,9 @@ _TEXTS = ("message", "native_type", "code", "param", "hint", "request_id")
 _GRACE_S = 0.05
 
 
-@asynccontextmanager
-async def open_reply(
+def open_reply(
     target: Target, wire: WireRequest, *, transport: Transport, timeouts: Timeouts
-) -> AsyncGenerator[WireResponse]:
+) -> AbstractAsyncContextManager[WireResponse]:
     """The reply to an authorized request, once its status says yes.
 
     An error on its way through says whose it is, and no key of the request: some servers repeat
@@ -39,15 +39,48 @@ async def open_reply(
         ProviderError: its status says no, or points elsewhere.
         TransportError: there was none.
     """
-    try:
-        async with transport.open(wire, timeouts=timeouts) as response:
-            if response.status >= 300:
-                raise await _refusal(target, response)
-            yield response
-    except InferenceError as error:
-        name_provider(error, target)
-        _conceal(error, wire.headers)
-        raise
+    return _Exchange(target, wire.headers, transport.open(wire, timeouts=timeouts))
+
+
+class _Exchange(AbstractAsyncContextManager[WireResponse]):
+    # A class, as everywhere on this path: a generator costs more, and a loop that ends closes every
+    # generator by itself, the inner ones under the outer ones' hands.
+
+    def __init__(
+        self,
+        target: Target,
+        headers: Mapping[str, str],
+        connection: AbstractAsyncContextManager[WireResponse],
+    ) -> None:
+        self._target = target
+        self._headers = headers
+        self._connection = connection
+
+    async def __aenter__(self) -> WireResponse:
+        try:
+            response = await self._connection.__aenter__()
+            if response.status < 300:
+                return response
+            async with AsyncExitStack() as stack:
+                stack.push_async_exit(self._connection)
+                raise await _refusal(self._target, response)
+        except InferenceError as error:
+            self._tell(error)
+            raise
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool | None:
+        if isinstance(error, InferenceError):
+            self._tell(error)
+        return await self._connection.__aexit__(kind, error, trace)
+
+    def _tell(self, error: InferenceError) -> None:
+        name_provider(error, self._target)
+        _conceal(error, self._headers)
 
 
 def name_provider(error: InferenceError, target: Target) -> None:

@@ -4,8 +4,9 @@ Only top-level keys of the request are looked at, each value as the raw JSON tha
 fields, large numbers and the order of everything inside survive (RU-15, RU-16).
 """
 
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
 from typing import Any
 
 import msgspec
@@ -55,8 +56,7 @@ def raw_body(body: bytes) -> RawBody:
         raise RequestError("The request body is nested too deeply.") from error
 
 
-@asynccontextmanager
-async def open_relay(
+def open_relay(
     target: Target,
     fields: Mapping[str, Any],
     path: str,
@@ -65,7 +65,7 @@ async def open_relay(
     api_key: str | None = None,
     timeouts: Timeouts = Timeouts(),  # noqa: B008 - an immutable value
     retries: Retries = NO_RETRIES,
-) -> AsyncGenerator[WireResponse]:
+) -> AbstractAsyncContextManager[WireResponse]:
     """Sends ``fields`` to ``<base_url><path>`` with the target's model in them.
 
     Args:
@@ -78,6 +78,7 @@ async def open_relay(
         retries: how often to ask again before the first byte.
 
     Raises:
+        ConfigError: by the call itself: a key is needed and there is none.
         ProviderError: the reply's status says no.
         TransportError: there was no reply.
     """
@@ -88,12 +89,27 @@ async def open_relay(
         body=_encoder.encode({**target.settings.extra_body, **fields, "model": target.model}),
     )
     wire = target.authorize(wire, api_key)
-    async with AsyncExitStack() as stack:
-        yield await enter_with_retries(
-            stack,
-            lambda: open_reply(target, wire, transport=transport, timeouts=timeouts),
-            retries,
-        )
+    return _Relay(lambda: open_reply(target, wire, transport=transport, timeouts=timeouts), retries)
+
+
+class _Relay(AbstractAsyncContextManager[WireResponse]):
+    def __init__(
+        self, opener: Callable[[], AbstractAsyncContextManager[WireResponse]], retries: Retries
+    ) -> None:
+        self._opener = opener
+        self._retries = retries
+
+    async def __aenter__(self) -> WireResponse:
+        self._exchange, response = await enter_with_retries(self._opener, self._retries)
+        return response
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool | None:
+        return await self._exchange.__aexit__(kind, error, trace)
 
 
 def chat_fields(target: Target, body: RawBody) -> dict[str, Any]:

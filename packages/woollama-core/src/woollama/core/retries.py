@@ -1,7 +1,7 @@
 """Asking again, when the operator or embedder wants it: only before the first byte (C-16)."""
 
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, TypeVar
 
 import anyio
@@ -37,28 +37,30 @@ NO_RETRIES = Retries()
 
 
 async def enter_with_retries(
-    stack: AsyncExitStack,
     opener: Callable[[], AbstractAsyncContextManager[T]],
     retries: Retries,
     *,
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
-) -> T:
+) -> tuple[AbstractAsyncContextManager[T], T]:
     """Enters what ``opener`` gives, again after a failure that may pass.
 
     What may pass: a connection that could not be made, 408, 409, 429 and 5xx. A peer's
     ``Retry-After`` and ``x-should-retry`` are obeyed.
 
     Args:
-        stack: closes what was entered.
         opener: gives a fresh context for each attempt.
         retries: how often and how long.
         sleep: waits so many seconds.
+
+    Returns:
+        The context that was entered, for the caller to leave, and its value.
 
     Raises:
         InferenceError: the last failure.
     """
     if retries.attempts <= 1:
-        return await stack.enter_async_context(opener())
+        context = opener()
+        return context, await context.__aenter__()
     from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
 
     async for attempt in AsyncRetrying(
@@ -69,7 +71,8 @@ async def enter_with_retries(
         reraise=True,
     ):
         with attempt:
-            return await stack.enter_async_context(opener())
+            context = opener()
+            return context, await context.__aenter__()
     raise AssertionError("tenacity ended without a result or a failure")
 
 

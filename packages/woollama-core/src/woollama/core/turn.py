@@ -1,9 +1,10 @@
 """One request to a target and the deltas of its reply."""
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from secrets import token_hex
+from types import TracebackType
 
 from woollama.core.canonical import Assembly, ChatRequest, Delta, Reply
 from woollama.core.errors import InferenceError, TruncatedReply
@@ -51,8 +52,7 @@ class Turn:
                 yield delta
 
 
-@asynccontextmanager
-async def open_turn(
+def open_turn(
     target: Target,
     request: ChatRequest,
     *,
@@ -61,7 +61,7 @@ async def open_turn(
     api_key: str | None = None,
     timeouts: Timeouts = Timeouts(),  # noqa: B008 - an immutable value
     retries: Retries = NO_RETRIES,
-) -> AsyncGenerator[Turn]:
+) -> AbstractAsyncContextManager[Turn]:
     """Asks ``target``; leaving the context closes the upstream request.
 
     Args:
@@ -74,19 +74,47 @@ async def open_turn(
         retries: how often to ask again before the first byte.
 
     Raises:
-        InferenceError: on entry, whatever went wrong before the reply began; while iterating,
-            whatever ended it early.
+        InferenceError: by the call itself, what cannot be asked; on entry, whatever went wrong
+            before the reply began; while iterating, whatever ended it early.
     """
-    wire = target.encode(request, stream=stream)
-    wire = target.authorize(wire, api_key)
-    async with AsyncExitStack() as stack:
-        response = await enter_with_retries(
-            stack,
-            lambda: open_reply(target, wire, transport=transport, timeouts=timeouts),
-            retries,
-        )
-        batches = await stack.enter_async_context(aclosing(decoded(target, response)))
-        yield Turn(batches, kept_headers(response.headers), wire.dropped)
+    wire = target.authorize(target.encode(request, stream=stream), api_key)
+    return _Opening(
+        target,
+        wire.dropped,
+        lambda: open_reply(target, wire, transport=transport, timeouts=timeouts),
+        retries,
+    )
+
+
+class _Opening(AbstractAsyncContextManager[Turn]):
+    def __init__(
+        self,
+        target: Target,
+        dropped: tuple[str, ...],
+        opener: Callable[[], AbstractAsyncContextManager[WireResponse]],
+        retries: Retries,
+    ) -> None:
+        self._target = target
+        self._dropped = dropped
+        self._opener = opener
+        self._retries = retries
+
+    async def __aenter__(self) -> Turn:
+        self._exchange, response = await enter_with_retries(self._opener, self._retries)
+        self._batches = decoded(self._target, response)
+        return Turn(self._batches, kept_headers(response.headers), self._dropped)
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool | None:
+        try:
+            await self._batches.aclose()
+        finally:
+            handled = await self._exchange.__aexit__(kind, error, trace)
+        return handled
 
 
 async def decoded(target: Target, response: WireResponse) -> AsyncGenerator[tuple[Delta, ...]]:

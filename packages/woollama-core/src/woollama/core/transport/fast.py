@@ -2,8 +2,8 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import Self
 
 import aiohttp
@@ -39,21 +39,14 @@ class FastTransport:
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    @asynccontextmanager
-    async def open(
+    def open(
         self, request: WireRequest, *, timeouts: Timeouts
-    ) -> AsyncGenerator[WireResponse]:
+    ) -> AbstractAsyncContextManager[WireResponse]:
         """See ``Transport.open``."""
-        watch = _Watch(request.url, timeouts)
-        reply = await self._send(request, watch)
-        try:
-            yield _Response(reply, watch)
-        finally:
-            watch.stop()
-            # Closing an unread reply drops its connection: the peer sees that we left.
-            reply.close()
+        return _Opening(self, request, timeouts)
 
-    async def _send(self, request: WireRequest, watch: "_Watch") -> aiohttp.ClientResponse:
+    async def send(self, request: WireRequest, watch: "_Watch") -> aiohttp.ClientResponse:
+        """The reply, whose body is still to come; for ``open``."""
         try:
             return await self._attempt(request, watch)
         except _StaleConnection:
@@ -123,6 +116,23 @@ class FastTransport:
         session, self._session, self._loop = self._session, None, None
         if session is not None:
             await session.close()
+
+
+class _Opening(AbstractAsyncContextManager[WireResponse]):
+    def __init__(self, transport: FastTransport, request: WireRequest, timeouts: Timeouts) -> None:
+        self._transport = transport
+        self._request = request
+        self._timeouts = timeouts
+
+    async def __aenter__(self) -> WireResponse:
+        self._watch = _Watch(self._request.url, self._timeouts)
+        self._reply = await self._transport.send(self._request, self._watch)
+        return _Response(self._reply, self._watch)
+
+    async def __aexit__(self, *_error: object) -> None:
+        self._watch.stop()
+        # Closing an unread reply drops its connection: the peer sees that we left.
+        self._reply.close()
 
 
 def _tls() -> ssl.SSLContext:

@@ -3,8 +3,8 @@
 import os
 import ssl
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, suppress
 from functools import lru_cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
@@ -69,23 +69,14 @@ class HttpTransport:
         self._clients: dict[tuple[bool, str | None], httpx2.AsyncClient] = {}
         self._loop: object = None
 
-    @asynccontextmanager
-    async def open(
+    def open(
         self, request: WireRequest, *, timeouts: Timeouts
-    ) -> AsyncGenerator[WireResponse]:
+    ) -> AbstractAsyncContextManager[WireResponse]:
         """See ``Transport.open``."""
-        limits = _Limits(request.url, timeouts)
-        reply = await self._send(request, limits)
-        close = reply.aclose
-        try:
-            response = _Response(reply, limits)
-            close = response.aclose
-            yield response
-        finally:
-            with anyio.move_on_after(_CLOSING_S, shield=True):
-                await close()
+        return _Opening(self, request, timeouts)
 
-    async def _send(self, request: WireRequest, limits: "_Limits") -> httpx2.Response:
+    async def send(self, request: WireRequest, limits: "_Limits") -> httpx2.Response:
+        """The reply, whose body is still to come; for ``open``."""
         reply, fresh, error = await self._attempt(request, limits)
         if reply is None and not fresh:
             # A pooled connection that the peer closed while it was idle never carried the request.
@@ -159,6 +150,22 @@ class HttpTransport:
             await client.aclose()
 
 
+class _Opening(AbstractAsyncContextManager[WireResponse]):
+    def __init__(self, transport: HttpTransport, request: WireRequest, timeouts: Timeouts) -> None:
+        self._transport = transport
+        self._request = request
+        self._timeouts = timeouts
+
+    async def __aenter__(self) -> WireResponse:
+        limits = _Limits(self._request.url, self._timeouts)
+        self._response = _Response(await self._transport.send(self._request, limits), limits)
+        return self._response
+
+    async def __aexit__(self, *_error: object) -> None:
+        with anyio.move_on_after(_CLOSING_S, shield=True):
+            await self._response.aclose()
+
+
 class _Limits:
     """The time limits of one request."""
 
@@ -196,7 +203,7 @@ class _Response:
         self._limits = limits
         self._pieces = reply.aiter_raw()
         self._begun = False
-        self._plain = _decompressor(limits.url, self.headers.get("content-encoding", ""))
+        self._plain: Callable[[bytes], bytes] | None = None
 
     @property
     def chunks(self) -> AsyncIterator[bytes]:
@@ -207,6 +214,8 @@ class _Response:
 
     async def __anext__(self) -> bytes:
         url, timeouts = self._limits.url, self._limits.timeouts
+        if self._plain is None:
+            self._plain = _decompressor(url, self.headers.get("content-encoding", ""))
         left = self._limits.left()
         self._begun = True
         try:
