@@ -8,13 +8,28 @@ from typing import Any, Protocol
 
 import msgspec
 
-from woollama.core.canonical import Delta
+from woollama.core.canonical import Delta, ToolCallDelta
 from woollama.core.errors import InferenceError, ReplyError, TruncatedReply
 
-__all__ = ["LIMIT_BYTES", "Reading", "ReplyDecoder", "Splitter", "parse"]
+__all__ = [
+    "LIMIT_ARGUMENTS",
+    "LIMIT_BYTES",
+    "LIMIT_STREAM_BYTES",
+    "Reading",
+    "ReplyDecoder",
+    "Splitter",
+    "parse",
+    "too_many_arguments",
+]
 
 LIMIT_BYTES = 64 * 1024 * 1024
 """The largest reply that comes as one object."""
+
+LIMIT_STREAM_BYTES = 512 * 1024 * 1024
+"""The longest stream: one token may cost a kilobyte of it."""
+
+LIMIT_ARGUMENTS = 16 * 1024 * 1024
+"""The most characters of arguments that a stream may write for all its calls."""
 
 _SHOWN = 500  # bytes of a reply that was not understood
 _SPACE = b" \t\r\n"
@@ -40,6 +55,11 @@ def parse(data: bytes) -> Any:
             f"The provider answered something that is not JSON ({error}).",
             payload=data[:_SHOWN].decode(errors="replace"),
         ) from error
+
+
+def too_many_arguments() -> ReplyError:
+    """The refusal of arguments without end, for the caller to raise."""
+    return ReplyError(f"The arguments of the calls are longer than {LIMIT_ARGUMENTS} characters.")
 
 
 class Splitter(Protocol):
@@ -94,6 +114,8 @@ class ReplyDecoder:
         self._seen = False
         self._fault: InferenceError | None = None
         self._ended = False
+        self._read = 0
+        self._arguments = 0
 
     @property
     def done(self) -> bool:
@@ -112,15 +134,16 @@ class ReplyDecoder:
             return ()
         if self._object is not None:
             self._object += data
-            if len(self._object) > LIMIT_BYTES:
-                self._fault = ReplyError(f"The reply is longer than {LIMIT_BYTES} bytes.")
-                raise self._fault
+            self._limit(len(self._object), LIMIT_BYTES)
             return ()
+        self._read += len(data)
+        self._limit(self._read, LIMIT_STREAM_BYTES)
         if not self._seen and len(self._head) < _SHOWN:
             self._head += data[: _SHOWN - len(self._head)]
         out: list[Delta] = []
         try:
             self._events(self._splitter.feed(data), out)
+            self._count(out)
         except InferenceError as error:
             return self._failed(error, out)
         return tuple(out)
@@ -152,6 +175,18 @@ class ReplyDecoder:
         if self._objects and text[:1] in {b"{", b"["}:
             self._object = bytearray()
         return text
+
+    def _limit(self, size: int, limit: int) -> None:
+        if size > limit:
+            self._fault = ReplyError(f"The reply is longer than {limit} bytes.")
+            raise self._fault
+
+    def _count(self, deltas: list[Delta]) -> None:
+        for delta in deltas:
+            if isinstance(delta, ToolCallDelta):
+                self._arguments += len(delta.arguments)
+        if self._arguments > LIMIT_ARGUMENTS:
+            raise too_many_arguments()
 
     def _events(self, payloads: list[bytes], out: list[Delta]) -> None:
         for payload in payloads:
