@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from woollama.core import ModelRegistry, ModelSettings, Provider
 from woollama.core.canonical import Capabilities, ChatRequest, request_from_openai
-from woollama.core.errors import ConfigError, RequestError
+from woollama.core.errors import CannotEncode, ConfigError, RequestError
 from woollama.core.providers import Target
 from woollama.core.wire import DIALECTS, WireSettings
 
@@ -29,6 +29,12 @@ def asked(**fields: Any) -> ChatRequest:
 
 def body_of(target: Target, **fields: Any) -> dict[str, Any]:
     return json.loads(target.encode(asked(**fields), stream=False).body)
+
+
+def spoken(dialect: str, **fields: Any) -> Target:
+    family = DIALECTS[dialect].family
+    own = dialect if family == "openai" else ""
+    return target(kind=family, dialect=own, **fields)
 
 
 def test_the_request_goes_out_under_the_providers_name_of_the_model() -> None:
@@ -173,3 +179,66 @@ def test_p_7_a_1_only_the_name_of_the_model_tells_two_configurations_apart(
     bodies = [body_of(one, temperature=0.5, max_tokens=9) for one in (first, second)]
     assert ["gpt-5", model] == [body.pop("model") for body in bodies]
     assert bodies[0] == bodies[1]
+
+
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+@pytest.mark.parametrize(
+    ("name", "value"), [("n", 2), ("modalities", ["text", "audio"]), ("modalities", ["audio"])]
+)
+def test_c_3_what_a_reply_has_no_place_for_is_refused_by_name(
+    dialect: str, name: str, value: Any
+) -> None:
+    with pytest.raises(CannotEncode, match=name) as caught:
+        body_of(spoken(dialect), **{name: value})
+    assert (name, 400) == (caught.value.param, caught.value.status)
+    assert "drop_params" in str(caught.value)
+
+
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+@pytest.mark.parametrize(("name", "value"), [("n", 1), ("n", None), ("modalities", ["text"])])
+def test_c_3_what_asks_for_no_more_than_a_reply_is_no_fault(
+    dialect: str, name: str, value: Any
+) -> None:
+    assert body_of(spoken(dialect), **{name: value})
+
+
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+def test_c_3_what_a_reply_has_no_place_for_may_be_left_out(dialect: str) -> None:
+    settings = WireSettings(drop_params=frozenset({"n"}))
+    wire = spoken(dialect, settings=settings).encode(asked(n=2), stream=False)
+    assert ("n",) == wire.dropped
+    assert "n" not in json.loads(wire.body)
+
+
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"messages": [{"role": "user", "content": "\ud83d"}]},
+        {"messages": [{"role": "user", "content": [{"type": "text", "text": "a\udcff"}]}]},
+        {"tools": [{"type": "function", "function": {"name": "f", "description": "\udcff"}}]},
+    ],
+)
+def test_half_a_character_is_refused_and_not_met_by_the_encoder(
+    dialect: str, fields: dict[str, Any]
+) -> None:
+    with pytest.raises(RequestError, match="half of a character") as caught:
+        body_of(spoken(dialect), **fields)
+    assert "\\ud83d" in caught.value.message or "\\udcff" in caught.value.message
+    assert str(caught.value).isprintable()
+
+
+def test_half_a_character_in_the_arguments_of_a_call_is_refused() -> None:
+    call = {"id": "c", "function": {"name": "f", "arguments": {"a": "\ud83d"}}}
+    with pytest.raises(RequestError, match="half of a character") as caught:
+        asked(messages=[{"role": "assistant", "tool_calls": [call]}])
+    assert "messages[0].tool_calls[0]" == caught.value.param
+
+
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+def test_what_is_nested_without_end_is_refused(dialect: str) -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(100_000):
+        deep = {"a": deep}
+    with pytest.raises(RequestError, match="nested too deeply"):
+        body_of(spoken(dialect), extra_body=deep)

@@ -526,9 +526,36 @@ def test_oc_46_foreign_words_and_fields_are_no_fault() -> None:
     assert [TextDelta("a")] == deltas(chunk(content="a", role="robot", audio={}) | odd)
 
 
-def test_a_second_choice_has_no_place() -> None:
-    second = {**HEAD, "choices": [{"index": 1, "delta": {"content": "b"}}, "odd"]}
-    assert [TextDelta("a")] == deltas(second, chunk(content="a"), second)
+def test_c_3_a_second_choice_is_an_error_and_not_lost() -> None:
+    first = chunk(content="a")
+    first["choices"].append("odd")
+    second = {**HEAD, "choices": [{"index": 1, "delta": {"content": "b"}}]}
+    said, error = read(COMPATIBLE, [stream(first), stream(second)])
+    assert TextDelta("a") == said[-1]
+    assert error is not None
+    assert "several choices" in str(error)
+    assert "'n'" in str(error)
+
+
+def test_a_server_may_number_its_only_choice_as_it_likes() -> None:
+    only = {"index": 1, "delta": {"content": "a"}, "finish_reason": "stop"}
+    assert "a" == reply_of(COMPATIBLE, stream({**HEAD, "choices": [only]})).message.content
+
+
+def test_c_3_the_probabilities_of_tokens_come_back() -> None:
+    token = {"token": "a", "logprob": -0.1, "bytes": [97], "top_logprobs": []}
+    said = chunk(content="a")
+    said["choices"][0]["logprobs"] = {"content": [token], "refusal": None}
+    data = stream(said, said, chunk("stop"), "[DONE]")
+    choice = reply_of(COMPATIBLE, data).to_openai()["choices"][0]
+    assert {"content": [token, token]} == choice["logprobs"]
+
+
+@pytest.mark.parametrize("odd", [1, [], {}, {"content": None}, {"content": []}])
+def test_no_probabilities_are_none(odd: Any) -> None:
+    said = chunk(content="a")
+    said["choices"][0]["logprobs"] = odd
+    assert [TextDelta("a")] == deltas(said)
 
 
 def test_a_call_that_is_never_named_is_left_to_the_tool_layer() -> None:

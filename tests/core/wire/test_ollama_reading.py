@@ -9,6 +9,7 @@ import pytest
 from woollama.core.canonical import (
     Delta,
     Finish,
+    OpaqueDelta,
     ReasoningDelta,
     Start,
     TextDelta,
@@ -442,3 +443,13 @@ def test_the_model_list_is_read_by_name() -> None:
 def test_what_is_no_model_list_is_said_so(body: bytes) -> None:
     with pytest.raises(ReplyError):
         OLLAMA.codec.decode_models(body)
+
+
+def test_c_3_the_probabilities_of_tokens_come_back() -> None:
+    tokens = [{"token": text, "logprob": -0.5, "bytes": [97]} for text in ("a", "b")]
+    first = {**said(content="a"), "logprobs": tokens[:1]}
+    second = {**said(content="b"), "logprobs": tokens[1:]}
+    found = deltas(first, second, end())
+    given = OpaqueDelta("compatible", "logprobs", {"content": tokens[:1]})
+    assert [START, TextDelta("a"), given] == found[:3]
+    assert {"content": tokens} == assemble(found).to_openai()["choices"][0]["logprobs"]

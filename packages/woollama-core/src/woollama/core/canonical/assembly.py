@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Any, assert_never
 
+import msgspec
+
 from woollama.core.canonical.content import text_of
 from woollama.core.canonical.events import (
     Delta,
@@ -17,12 +19,16 @@ from woollama.core.canonical.events import (
 )
 from woollama.core.canonical.messages import AssistantMessage, FunctionCall, ToolCall
 from woollama.core.canonical.reply import Reply, Usage
+from woollama.core.canonical.value import NOTHING
 from woollama.core.errors import ReplyError, TruncatedReply
 
 __all__ = ["LIMIT_CHARACTERS", "Assembly", "assemble", "deltas_of"]
 
 LIMIT_CHARACTERS = 64 * 1024 * 1024
-"""The most text, thinking and arguments that one reply may add up to."""
+"""The most text, thinking, arguments and opaque values that one reply may add up to."""
+
+_ENTRY = 256  # what one more call or opaque value counts for, beside what is in it
+_encoder = msgspec.json.Encoder()
 
 
 class Assembly:
@@ -37,7 +43,9 @@ class Assembly:
         self._reasoning: list[str] = []
         self._refusal: list[str] = []
         self._calls: dict[int, _Call] = {}
-        self._opaque: list[OpaqueDelta] = []
+        self._details: list[Any] = []
+        self._items: dict[str, list[Any]] = {}
+        self._logprobs: dict[str, list[Any]] = {}
         self._size = 0
 
     def add(self, delta: Delta) -> None:
@@ -54,12 +62,9 @@ class Assembly:
             case RefusalDelta():
                 self._grow(self._refusal, delta.text)
             case ToolCallDelta():
-                call = self._calls.setdefault(delta.index, _Call())
-                call.id = delta.id or call.id
-                call.name = delta.name or call.name
-                self._grow(call.arguments, delta.arguments)
+                self._call_piece(delta)
             case OpaqueDelta():
-                self._opaque.append(delta)
+                self._keep(delta)
             case UsageDelta():
                 self._usage = delta.usage
             case Start():
@@ -69,11 +74,40 @@ class Assembly:
             case _:
                 assert_never(delta)
 
+    def _call_piece(self, delta: ToolCallDelta) -> None:
+        call = self._find(delta.index)
+        call.id = delta.id or call.id
+        call.name = delta.name or call.name
+        self._grow(call.arguments, delta.arguments)
+
+    def _find(self, index: int) -> "_Call":
+        call = self._calls.get(index)
+        if call is None:
+            self._spend(_ENTRY)
+            call = self._calls[index] = _Call()
+        return call
+
+    def _keep(self, opaque: OpaqueDelta) -> None:
+        self._spend(_ENTRY + len(_encoder.encode(opaque.value)))
+        match opaque.key:
+            case "reasoning_details":
+                self._details.append(opaque.value)
+            case "extra_content" if opaque.index is not None:
+                self._find(opaque.index).extra_content = opaque.value
+            case "logprobs":
+                for name, tokens in opaque.value.items():
+                    self._logprobs.setdefault(name, []).extend(tokens)
+            case _:
+                self._items.setdefault(opaque.dialect, []).append(opaque.value)
+
     def _grow(self, pieces: list[str], piece: str) -> None:
-        self._size += len(piece)
+        self._spend(len(piece))
+        pieces.append(piece)
+
+    def _spend(self, size: int) -> None:
+        self._size += size
         if self._size > LIMIT_CHARACTERS:
             raise ReplyError(f"The reply is longer than {LIMIT_CHARACTERS} characters.")
-        pieces.append(piece)
 
     def reply(self) -> Reply:
         """The whole reply.
@@ -89,8 +123,8 @@ class Assembly:
             tool_calls=tuple(self._call(index) for index in sorted(self._calls)),
             reasoning="".join(self._reasoning) or None,
             refusal="".join(self._refusal) or None,
-            reasoning_details=self._details(),
-            opaque=self._by_dialect(),
+            reasoning_details=tuple(self._details),
+            opaque={dialect: tuple(items) for dialect, items in self._items.items()},
         )
         return Reply(
             id=self._start.id,
@@ -100,26 +134,16 @@ class Assembly:
             finish_reason=self._finish.reason,
             native_finish_reason=self._finish.native,
             usage=self._usage,
+            extra={"logprobs": self._logprobs} if self._logprobs else NOTHING,
         )
 
     def _call(self, index: int) -> ToolCall:
         call = self._calls[index]
-        found = [o for o in self._opaque if o.key == "extra_content" and o.index == index]
         return ToolCall(
             id=call.id,
             function=FunctionCall(name=call.name, arguments="".join(call.arguments) or "{}"),
-            extra_content=found[-1].value if found else None,
+            extra_content=call.extra_content,
         )
-
-    def _details(self) -> tuple[Any, ...]:
-        return tuple(o.value for o in self._opaque if o.key == "reasoning_details")
-
-    def _by_dialect(self) -> dict[str, tuple[Any, ...]]:
-        kept: dict[str, tuple[Any, ...]] = {}
-        for opaque in self._opaque:
-            if opaque.key not in {"extra_content", "reasoning_details"}:
-                kept[opaque.dialect] = (*kept.get(opaque.dialect, ()), opaque.value)
-        return kept
 
 
 class _Call:
@@ -127,6 +151,7 @@ class _Call:
         self.id = ""
         self.name = ""
         self.arguments: list[str] = []
+        self.extra_content: Any = None
 
 
 def assemble(deltas: Iterable[Delta]) -> Reply:
@@ -152,6 +177,8 @@ def deltas_of(reply: Reply) -> tuple[Delta, ...]:
     )
     for dialect, values in message.opaque.items():
         deltas.extend(OpaqueDelta(dialect, "item", value) for value in values)
+    if "logprobs" in reply.extra:
+        deltas.append(OpaqueDelta("compatible", "logprobs", reply.extra["logprobs"]))
     text = text_of(message.content)
     if text:
         deltas.append(TextDelta(text))

@@ -67,10 +67,11 @@ class RefusalDelta(_Event, frozen=True, tag="refusal"):
 
 
 class OpaqueDelta(msgspec.Struct, frozen=True, tag_field="type", tag="opaque", omit_defaults=True):
-    """Something only its own dialect understands and may want back (RU-12).
+    """Something that only its own dialect understands and may want back (RU-12), or the caller.
 
-    ``key`` says what it is (``reasoning_details``, ``extra_content`` …), ``index`` the tool call it
-    belongs to, None for the message.
+    ``key`` says what it is: ``reasoning_details``, ``extra_content``, ``item``, or ``logprobs``,
+    the probabilities of the tokens since the last ones, as Chat Completions writes them. ``index``
+    is the tool call it belongs to, None for the message.
     """
 
     dialect: str

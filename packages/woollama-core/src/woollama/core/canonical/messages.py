@@ -197,13 +197,22 @@ def _call(value: object, where: str) -> ToolCall:
     elif isinstance(arguments, str):
         text = arguments
     else:
-        text = msgspec.json.encode(arguments).decode()
+        text = _as_json(arguments, where)
     identity = raw.get("id")
     return ToolCall(
         id=identity if isinstance(identity, str) else "",
         function=FunctionCall(name=name, arguments=text),
         extra_content=raw.get("extra_content"),
     )
+
+
+def _as_json(arguments: object, where: str) -> str:
+    try:
+        return msgspec.json.encode(arguments).decode()
+    except UnicodeEncodeError as error:
+        raise RequestError(
+            f"The arguments of {where} hold half of a character, which cannot be sent.", param=where
+        ) from error
 
 
 def _tool(raw: Mapping[str, Any], where: str) -> ToolMessage:

@@ -55,7 +55,8 @@ class Reply(Value, frozen=True, kw_only=True):
         finish_reason: ``stop``, ``length``, ``tool_calls``, ``content_filter`` or ``error``.
         native_finish_reason: the server's own word.
         usage: None when unknown.
-        extra: what the dialect kept of the reply beside these.
+        extra: what the dialect kept of the reply beside these; ``logprobs`` as Chat Completions
+            writes them.
     """
 
     id: str
@@ -76,12 +77,14 @@ class Reply(Value, frozen=True, kw_only=True):
             model: the name to show instead of the server's.
             reasoning: the key under which the thinking is shown.
         """
-        choice = {
+        choice: dict[str, Any] = {
             "index": 0,
             "message": message_to_openai(self.message, reasoning=reasoning),
             "finish_reason": self.finish_reason,
             "native_finish_reason": self.native_finish_reason,
         }
+        if "logprobs" in self.extra:
+            choice["logprobs"] = self.extra["logprobs"]
         return {
             "id": self.id,
             "object": "chat.completion",

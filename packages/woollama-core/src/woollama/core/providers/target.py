@@ -5,16 +5,19 @@ from collections.abc import Iterator
 import msgspec
 
 from woollama.core.canonical import Capabilities, ChatRequest
-from woollama.core.errors import RequestError
+from woollama.core.errors import CannotEncode, RequestError
 from woollama.core.providers.addresses import check_address
 from woollama.core.providers.keys import place_key
 from woollama.core.providers.provider import ModelSettings, Provider
 from woollama.core.tools.schemas import shape_tools
 from woollama.core.wire import Dialect, WireRequest, WireSettings
+from woollama.core.wire.refusals import asks_for_nothing
 
 __all__ = ["Target", "check_effort"]
 
 _NOT_DECLARED = ModelSettings()
+_BEYOND_A_REPLY = ("n", "modalities")
+"""What a provider would do, and a canonical reply, one message of text and calls, cannot hold."""
 
 
 class Target:
@@ -109,7 +112,9 @@ class Target:
 
         Raises:
             RequestError: the effort is none of those that the model declares (A-13).
+            CannotEncode: a reply of more than one message, or not of text, is asked for (C-3).
         """
+        self._check_reply(request)
         own = self.declared
         params = request.params
         effort = check_effort(self, params.reasoning_effort)
@@ -124,18 +129,40 @@ class Target:
         tools = shape_tools(request.tools, self.settings.schema_mode)
         return msgspec.structs.replace(request, model=self.model, params=params, tools=tools)
 
+    def _check_reply(self, request: ChatRequest) -> None:
+        asked = {**request.params.asked(), **request.extra}
+        for name in _BEYOND_A_REPLY:
+            dropped = name in self.settings.drop_params
+            if not dropped and not asks_for_nothing(name, asked.get(name)):
+                raise CannotEncode(
+                    f"The reply of {self.name} is read as one message of text and calls; "
+                    f"{name!r} asks for more.",
+                    param=name,
+                    hint="Leave it out, or list it in the provider's drop_params.",
+                )
+
     def encode(self, request: ChatRequest, *, stream: bool) -> WireRequest:
         """The wire request in the target's dialect, without a key.
 
         Raises:
-            RequestError: see ``prepare`` and ``Codec.encode``.
+            RequestError: see ``prepare`` and ``Codec.encode``; or a text holds what is no
+                character, or something is nested too deeply.
         """
-        return self.dialect.codec.encode(
-            self.prepare(request),
-            base_url=self.provider.base_url,
-            stream=stream,
-            settings=self.settings,
-        )
+        try:
+            return self.dialect.codec.encode(
+                self.prepare(request),
+                base_url=self.provider.base_url,
+                stream=stream,
+                settings=self.settings,
+            )
+        except UnicodeEncodeError as error:
+            half = error.object[error.start]
+            raise RequestError(
+                f"A text of the request holds {half!a}, half of a character, which cannot be sent.",
+                hint="It comes from bytes that were not UTF-8.",
+            ) from error
+        except RecursionError as error:
+            raise RequestError("The request is nested too deeply.") from error
 
     def authorize(self, wire: WireRequest, api_key: str | None = None) -> WireRequest:
         """The same request with the key in the dialect's place: the last act before the transport.

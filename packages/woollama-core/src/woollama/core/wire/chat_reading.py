@@ -22,6 +22,7 @@ from woollama.core.errors import ReplyError, TruncatedReply
 from woollama.core.wire.chat_calls import CallReading
 from woollama.core.wire.faults import payload_error
 from woollama.core.wire.framing import parse
+from woollama.core.wire.shapes import list_in
 
 __all__ = ["ChatReading", "read_usage"]
 
@@ -38,6 +39,7 @@ class ChatReading:
         self._calls = CallReading(new_id)
         self._started = False
         self._finished = False
+        self._index: object = None
         self._native: str | None = None
         self._usage: Usage | None = None
         self._marked = False
@@ -94,13 +96,22 @@ class ChatReading:
         if not isinstance(choices, list):
             return
         for choice in cast("list[Any]", choices):
-            # A second choice (n > 1) has no place in a canonical reply.
             if not isinstance(choice, Mapping):
                 continue
             read = cast("Mapping[str, Any]", choice)
-            if not read.get("index"):
-                self._start(body, out)
-                self._choice(read, out)
+            self._only(read.get("index") or 0)
+            self._start(body, out)
+            self._choice(read, out)
+
+    def _only(self, index: object) -> None:
+        if self._index is None:
+            self._index = index
+        elif self._index != index:
+            # Not lost in silence (C-3): a canonical reply has a place for one.
+            raise ReplyError(
+                "The provider answered with several choices, and one is read here.",
+                hint="Ask for one: leave 'n' out.",
+            )
 
     def _start(self, body: Mapping[str, Any], out: list[Delta]) -> None:
         if self._started:
@@ -121,6 +132,7 @@ class ChatReading:
         said = choice.get("delta") or choice.get("message")
         if isinstance(said, Mapping):
             self._said(cast("Mapping[str, Any]", said), out)
+        _logprobs(choice.get("logprobs"), out)
         native = choice.get("finish_reason")
         if isinstance(native, str):
             self._native = native
@@ -165,6 +177,15 @@ class ChatReading:
         if self._calls.any:
             return "tool_calls"
         return "error" if native == "error" else "stop"
+
+
+def _logprobs(value: object, out: list[Delta]) -> None:
+    if not isinstance(value, Mapping):
+        return
+    lists = cast("Mapping[str, Any]", value)
+    found = {name: lists[name] for name in ("content", "refusal") if list_in(lists, name)}
+    if found:
+        out.append(OpaqueDelta("compatible", "logprobs", found))
 
 
 def _detail_text(item: Any) -> str:

@@ -8,6 +8,7 @@ from woollama.core.canonical import (
     Delta,
     Finish,
     FinishReason,
+    OpaqueDelta,
     ReasoningDelta,
     Start,
     TextDelta,
@@ -81,6 +82,10 @@ class OllamaReading:
             raise payload_error(body)
         self._start(body, out)
         self._said(mapping_in(body, "message"), out)
+        logprobs = list_in(body, "logprobs")
+        if logprobs:
+            # Chat Completions has the same entries under "content".
+            out.append(OpaqueDelta("compatible", "logprobs", {"content": logprobs}))
         if body.get("done") is True:
             self._close(body)
 
