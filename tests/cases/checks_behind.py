@@ -92,11 +92,7 @@ def _tool_result(scene: Scene, check: Check) -> str | None:
 
 
 def _mcp_messages(scene: Scene, check: Check) -> list[dict[str, Any]]:
-    method = check.method or "tools/call"
-    notes = messages_of_mcp_server(scene.folder, check.server)
-    if method == "start":
-        return [note for note in notes if note["event"] == "start"]
-    return [note["message"] for note in notes if dig(note, "message.method") == method]
+    return messages_of_mcp_server(scene.folder, check.server, check.method or "tools/call")
 
 
 def _mcp(scene: Scene, check: Check) -> str | None:

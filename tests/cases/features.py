@@ -19,7 +19,7 @@ FEATURES: Mapping[str, str] = MappingProxyType(
         "ollama_native_tools": BUILT,
         "openai_responses": BUILT,
         "recipes": BUILT,
-        "mcp": "the server does not connect to the servers of mcp.json yet",
+        "mcp": BUILT,
         "patterns": BUILT,
         "mcp_http": "the server is no MCP server yet",
     }

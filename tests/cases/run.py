@@ -3,6 +3,7 @@
 import socket
 import tempfile
 import threading
+import time
 from collections.abc import Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -16,12 +17,23 @@ from tests.cases.client import ask
 from tests.cases.product import Product
 from tests.cases.replies import Reply
 from tests.cases.scene import Scene
-from tests.cases.schema import Background, Case, Check, Mark, Parallel, Request, Sleep, Step
+from tests.cases.schema import (
+    AwaitMcp,
+    Background,
+    Case,
+    Check,
+    Mark,
+    Parallel,
+    Request,
+    Sleep,
+    Step,
+)
 from tests.cases.script_player import ScriptPlayer
-from tests.cases.workspace import environment_of, write_files
+from tests.cases.workspace import environment_of, messages_of_mcp_server, write_files
 
 __all__ = ["Verdict", "run_case"]
 
+_POLL_S = 0.02
 _WITHOUT_START = frozenset({"start", "any_of", "log", "not", "exit_code"})
 """The checks that are made when the product did not start."""
 
@@ -137,6 +149,8 @@ def _do(
     match step:
         case Sleep(ms=ms):
             over.wait(ms / 1000)
+        case AwaitMcp():
+            _await_mcp(scene, step, over)
         case Mark(label=label):
             scene.marks[label] = {"rss_kb": scene.product.rss_kb(), "fds": scene.product.fds()}
         case Background(request=request, n=n, settle_ms=settle_ms):
@@ -149,3 +163,12 @@ def _do(
         case _:
             return [once(step)]
     return []
+
+
+def _await_mcp(scene: Scene, step: AwaitMcp, over: threading.Event) -> None:
+    end = time.monotonic() + step.timeout_ms / 1000
+    while time.monotonic() < end and not over.is_set():
+        if messages_of_mcp_server(scene.folder, step.server, step.method):
+            return
+        over.wait(_POLL_S)
+    raise TimeoutError(f"The MCP server {step.server!r} was not asked for {step.method!r} in time.")

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 __all__ = [
+    "AwaitMcp",
     "Background",
     "Case",
     "Check",
@@ -201,13 +202,21 @@ class Sleep(Shape, frozen=True, kw_only=True, tag_field="op", tag="sleep"):
     ms: int
 
 
+class AwaitMcp(Shape, frozen=True, kw_only=True, tag_field="op", tag="await_mcp"):
+    """Goes on when a fake MCP server has got a message of that method."""
+
+    server: str
+    method: str
+    timeout_ms: int = 10_000
+
+
 class Mark(Shape, frozen=True, kw_only=True, tag_field="op", tag="mark"):
     """The product's memory and descriptors, noted under a label."""
 
     label: str
 
 
-Step: TypeAlias = Http | Raw | Parallel | Background | Sleep | Mark
+Step: TypeAlias = Http | Raw | Parallel | Background | Sleep | AwaitMcp | Mark
 
 
 # What must hold

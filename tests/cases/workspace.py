@@ -73,6 +73,8 @@ def environment_of(case: Case, folder: Path, words: Mapping[str, str]) -> dict[s
         "PYTHONUNBUFFERED": "1",
         "TMPDIR": str(folder),
         "WOOLLAMA_CONFIG_DIR": str(folder / "config"),
+        # What hangs when a case is over shall not hold up the next.
+        "WOOLLAMA_SERVER__DRAIN_TIMEOUT_S": "1",
         # An Ollama of the machine's own must not be found.
         "WOOLLAMA_OLLAMA_URL": "http://127.0.0.1:1",
         "XDG_CONFIG_HOME": str(folder / "home"),
@@ -87,12 +89,18 @@ def environment_of(case: Case, folder: Path, words: Mapping[str, str]) -> dict[s
     return environ
 
 
-def messages_of_mcp_server(folder: Path, server: str) -> list[dict[str, Any]]:
-    """What a fake MCP server noted: that it started, and the messages that it got."""
+def messages_of_mcp_server(folder: Path, server: str, method: str) -> list[dict[str, Any]]:
+    """The messages of one method that a fake MCP server got; ``start`` is each of its starts."""
     log = _script_of(server, folder).with_suffix(".log")
     if not log.exists():
         return []
-    return [json.loads(line) for line in log.read_text("utf-8").splitlines()]
+    # What stands behind the last line end is still being written.
+    whole, _, _ = log.read_text("utf-8").rpartition("\n")
+    notes: list[dict[str, Any]] = [json.loads(line) for line in whole.splitlines()]
+    if method == "start":
+        return [note for note in notes if note["event"] == "start"]
+    messages: list[dict[str, Any]] = [note["message"] for note in notes if "message" in note]
+    return [message for message in messages if message.get("method") == method]
 
 
 def _inferencer(table: Inferencer, port: int) -> dict[str, Any]:
