@@ -24,6 +24,7 @@ from woollama.core.retries import Retries
 from woollama.core.transport import Timeouts
 from woollama.core.wire import WireSettings
 from woollama.server.local.config import LocalConfig, ModelConfig
+from woollama.server.mcp.entries import McpEntry
 from woollama.server.settings import SECTIONS, PluginSettings
 
 PAGE = "docs/reference/configuration.md"
@@ -166,6 +167,7 @@ def test_p_62_every_key_of_a_provider_is_there_with_its_default() -> None:
         ("[recipes.<name>]", RecipeTable),
         ("[recipes.<name>.variables.<variable>]", VariableTable),
         ("[patterns]", PatternsTable),
+        ("mcpServers.<name>", McpEntry),
     ],
 )
 def test_p_62_the_small_tables_are_there(heading: str, shape: type[msgspec.Struct]) -> None:
