@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 from typing import Any
 
 from woollama.core import (
@@ -14,23 +13,10 @@ from woollama.core import (
     Transport,
 )
 from woollama.core.canonical import FunctionCall, Reply, ToolCall
-from woollama.core.testing.fake import Fake, FakeReply, FakeRequest, FakeTransport, say
-from woollama.core.testing.fakes.anthropic import AnthropicFake
-from woollama.core.testing.fakes.cerebras import CerebrasFake
-from woollama.core.testing.fakes.compatible import CompatibleFake
-from woollama.core.testing.fakes.ollama import OllamaFake
-from woollama.core.testing.fakes.responses import ResponsesFake
+from woollama.core.testing.fake import FakeReply, FakeRequest, FakeTransport, say
+from woollama.core.testing.fakes import FAKES
 from woollama.core.wire import DIALECTS, WireSettings
 
-FAKES: Mapping[str, type[Fake]] = MappingProxyType(
-    {
-        "anthropic": AnthropicFake,
-        "cerebras": CerebrasFake,
-        "compatible": CompatibleFake,
-        "ollama": OllamaFake,
-        "responses": ResponsesFake,
-    }
-)
 KEY = "sk-of-the-test"
 MODEL = "gpt-oss-120b"
 HI: dict[str, Any] = {"role": "user", "content": "hi"}

@@ -9,11 +9,7 @@ from woollama.core.canonical import Reply, request_from_openai
 from woollama.core.providers import ModelRegistry, Provider, Target
 from woollama.core.retries import NO_RETRIES, Retries
 from woollama.core.testing.fake import Fake, FakeReply, FakeTransport
-from woollama.core.testing.fakes.anthropic import AnthropicFake
-from woollama.core.testing.fakes.cerebras import CerebrasFake
-from woollama.core.testing.fakes.compatible import CompatibleFake
-from woollama.core.testing.fakes.ollama import OllamaFake
-from woollama.core.testing.fakes.responses import ResponsesFake
+from woollama.core.testing.fakes import FAKES
 from woollama.core.turn import fetch_reply
 from woollama.core.wire import DIALECTS
 
@@ -25,17 +21,7 @@ OPENAI = tuple(name for name in NAMES if DIALECTS[name].family == "openai")
 
 def fake_of(name: str, script: Iterable[Reply | FakeReply] = ()) -> Fake:
     """The strict server of a dialect; it knows the model ``m``."""
-    match name:
-        case "anthropic":
-            return AnthropicFake(script, models=["m"])
-        case "cerebras":
-            return CerebrasFake(script, models=["m"])
-        case "compatible":
-            return CompatibleFake(script, models=["m"])
-        case "ollama":
-            return OllamaFake(script, models=["m"])
-        case _:
-            return ResponsesFake(script, models=["m"])
+    return FAKES[name](script, models=["m"])
 
 
 def target_of(name: str, base_url: str = "http://peer.test/v1", **fields: Any) -> Target:

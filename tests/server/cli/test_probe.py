@@ -9,11 +9,13 @@ from woollama.core.canonical import FunctionCall, ToolCall, Usage
 from woollama.core.errors import RequestError
 from woollama.core.providers import Provider, Target
 from woollama.core.testing.fake import Fake, say
-from woollama.core.testing.fakes.anthropic import AnthropicFake
-from woollama.core.testing.fakes.cerebras import CerebrasFake
-from woollama.core.testing.fakes.compatible import CompatibleFake
-from woollama.core.testing.fakes.ollama import OllamaFake
-from woollama.core.testing.fakes.responses import ResponsesFake
+from woollama.core.testing.fakes import (
+    FAKES,
+    AnthropicFake,
+    CompatibleFake,
+    OllamaFake,
+    ResponsesFake,
+)
 from woollama.core.testing.upstream import Exchange, Script, serve_in_thread, whole
 from woollama.core.wire import DIALECTS
 from woollama.server.cli.commands import run
@@ -30,13 +32,6 @@ CALLED = say(
 )
 LINES, COLUMNS = 24, 80
 
-FAKES: dict[str, type[Fake]] = {
-    "anthropic": AnthropicFake,
-    "cerebras": CerebrasFake,
-    "compatible": CompatibleFake,
-    "ollama": OllamaFake,
-    "responses": ResponsesFake,
-}
 SPOKEN = {
     "anthropic": 'provider = "anthropic"\n',
     "cerebras": 'dialect = "cerebras"\n',
