@@ -124,7 +124,7 @@ def _play(scene: Scene, over: threading.Event) -> list[str]:
         try:
             for step in scene.case.client:
                 scene.replies += _do(scene, step, clients, over)
-            problems = _wrong(scene, checks)
+            problems = [*scene.problems, *_wrong(scene, checks)]
             if scene.product.exit_code is not None:
                 problems.append(f"end: it ended by itself with {scene.product.exit_code}")
             return problems
@@ -171,4 +171,4 @@ def _await_mcp(scene: Scene, step: AwaitMcp, over: threading.Event) -> None:
         if messages_of_mcp_server(scene.folder, step.server, step.method):
             return
         over.wait(_POLL_S)
-    raise TimeoutError(f"The MCP server {step.server!r} was not asked for {step.method!r} in time.")
+    scene.problems.append(f"await_mcp: server {step.server!r} did not get {step.method!r} in time")

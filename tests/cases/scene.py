@@ -22,6 +22,7 @@ class Scene:
         started: whether the product came up.
         replies: what the clients got, in the order of the steps.
         marks: memory and descriptors by label.
+        problems: what could not be done of the steps.
     """
 
     case: Case
@@ -32,6 +33,7 @@ class Scene:
     started: bool
     replies: list[Reply] = field(default_factory=list[Reply])
     marks: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
+    problems: list[str] = field(default_factory=list[str])
 
     def reply(self, check: Check) -> Reply:
         """The reply that the check means.
