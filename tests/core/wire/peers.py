@@ -1,6 +1,7 @@
 """Every dialect with a strict server that speaks it, and whole turns between the two."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import anyio
@@ -13,7 +14,31 @@ from woollama.core.testing.fakes import FAKES
 from woollama.core.turn import fetch_reply
 from woollama.core.wire import DIALECTS
 
-__all__ = ["NAMES", "OPENAI", "ask", "fake_of", "target_of", "wire_chunks", "wire_reply"]
+__all__ = [
+    "EFFORTS",
+    "EFFORT_WORDS",
+    "NAMES",
+    "OPENAI",
+    "ask",
+    "fake_of",
+    "target_of",
+    "wire_chunks",
+    "wire_reply",
+]
+
+EFFORTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "anthropic": {"output_config": {"effort": "high"}},
+        "cerebras": {"reasoning_effort": "high"},
+        "compatible": {"reasoning_effort": "high"},
+        "ollama": {"think": "high"},
+        "responses": {"reasoning": {"effort": "high"}},
+    }
+)
+"""What an effort of ``high`` is in each dialect's body (A-13)."""
+
+EFFORT_WORDS = frozenset({"output_config", "reasoning", "reasoning_effort", "think", "thinking"})
+"""The fields of any dialect that speak of an effort."""
 
 NAMES = tuple(DIALECTS)
 OPENAI = tuple(name for name in NAMES if DIALECTS[name].family == "openai")

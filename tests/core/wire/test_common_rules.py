@@ -27,7 +27,17 @@ from tests.core.wire.exchange import (
     reply_of,
     stream,
 )
-from tests.core.wire.peers import NAMES, OPENAI, ask, fake_of, target_of, wire_chunks, wire_reply
+from tests.core.wire.peers import (
+    EFFORT_WORDS,
+    EFFORTS,
+    NAMES,
+    OPENAI,
+    ask,
+    fake_of,
+    target_of,
+    wire_chunks,
+    wire_reply,
+)
 from woollama.core.canonical import (
     AssistantMessage,
     FunctionCall,
@@ -623,21 +633,11 @@ async def test_a_12_the_strict_cerebras_refuses_reasoning_content_in_history() -
     assert "ok" == (await ask(fake, target_of("cerebras"), messages=[HI, said, HI])).message.content
 
 
-EFFORTS: dict[str, dict[str, Any]] = {
-    "anthropic": {"output_config": {"effort": "high"}},
-    "cerebras": {"reasoning_effort": "high"},
-    "compatible": {"reasoning_effort": "high"},
-    "ollama": {"think": "high"},
-    "responses": {"reasoning": {"effort": "high"}},
-}
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_a_13_a_model_that_declares_no_effort_is_sent_none(name: str) -> None:
     request = request_from_openai({"model": "m", "messages": [HI]})
     plain = json.loads(target_of(name).encode(request, stream=False).body)
-    words = {"reasoning", "reasoning_effort", "think", "thinking", "output_config"}
-    assert words.isdisjoint(plain)
+    assert EFFORT_WORDS.isdisjoint(plain)
     declared = ModelSettings(efforts=("low", "high"), effort="high")
     target = target_of(name, model_settings={"m": declared})
     body = json.loads(target.encode(request, stream=False).body)

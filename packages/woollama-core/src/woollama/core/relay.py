@@ -4,10 +4,11 @@ Only top-level keys of the request are looked at, each value as the raw JSON tha
 fields, large numbers and the order of everything inside survive (RU-15, RU-16).
 """
 
+import json
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -20,12 +21,15 @@ from woollama.core.transport.base import Timeouts, Transport, WireResponse
 from woollama.core.wire import WireRequest
 from woollama.core.wire.codec import JSON_HEADERS
 
-__all__ = ["RawBody", "chat_fields", "dropped_fields", "open_relay", "raw_body"]
+__all__ = ["RawBody", "chat_fields", "dropped_fields", "open_relay", "raw_body", "whole_body"]
+
+T = TypeVar("T")
 
 RawBody = dict[str, msgspec.Raw]
 """A JSON object's top-level keys with their values as raw JSON."""
 
 _raw_bodies = msgspec.json.Decoder(RawBody)
+_whole_bodies = msgspec.json.Decoder(dict[str, Any])
 _text = msgspec.json.Decoder(str)
 _encoder = msgspec.json.Encoder()
 _NULL = msgspec.Raw(b"null")
@@ -41,19 +45,45 @@ def raw_body(body: bytes) -> RawBody:
     Raises:
         RequestError: it is not a JSON object; says what it is instead.
     """
+    return _read(body, _raw_bodies)
+
+
+def whole_body(body: bytes) -> dict[str, Any]:
+    """A request's body in full.
+
+    Raises:
+        RequestError: as ``raw_body``; also where it holds a number too large to be read.
+    """
+    return _read(body, _whole_bodies)
+
+
+def _read(body: bytes, decoder: msgspec.json.Decoder[T]) -> T:
     if not body.strip():
         raise RequestError("The request body is empty; it must be a JSON object.")
     try:
         if not body.isascii():
             # Raw values are not looked into: what is no UTF-8 shall not reach the provider.
             body.decode()
-        return _raw_bodies.decode(body)
+        return decoder.decode(body)
     except msgspec.ValidationError as error:
-        raise RequestError(f"The request body must be a JSON object: {error}.") from error
+        said = "must be a JSON object" if "`object`" in str(error) else "cannot be read"
+        raise RequestError(f"The request body {said}: {error}.") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise RequestError(f"The request body is not valid JSON: {error}.") from error
+        reason = "an escape in it is half of a character" if _is_half(body) else error
+        raise RequestError(f"The request body is not valid JSON: {reason}.") from error
     except RecursionError as error:
         raise RequestError("The request body is nested too deeply.") from error
+
+
+def _is_half(body: bytes) -> bool:
+    """Whether an escape of a surrogate stands alone, which other readers of JSON let pass."""
+    try:
+        json.dumps(json.loads(body), ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return True
+    except (ValueError, RecursionError):
+        pass
+    return False
 
 
 def open_relay(

@@ -4,7 +4,7 @@ Same dialect on both sides: bytes pass. Another dialect: deltas are written as c
 an error before the first event is a JSON error with its status, and later a last event.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -16,7 +16,14 @@ from woollama.core.errors import CannotEncode, InferenceError, ProviderError, Re
 from woollama.core.exchange import name_provider, read_body
 from woollama.core.patterns import PatternCall
 from woollama.core.providers import Target
-from woollama.core.relay import RawBody, chat_fields, open_relay, raw_body
+from woollama.core.relay import (
+    RawBody,
+    chat_fields,
+    dropped_fields,
+    open_relay,
+    raw_body,
+    whole_body,
+)
 from woollama.core.transport import WireResponse
 from woollama.core.turn import decoded, open_turn
 from woollama.core.wire.faults import kept_headers
@@ -77,8 +84,8 @@ class ChatRoute:
 
     async def _run(self, found: FoundPattern, body: bytes, send: Send, log: RequestLog) -> None:
         """A recipe or pattern as a model: its prompt, its tools, the client's conversation."""
-        request = request_from_openai(msgspec.json.decode(body))
-        fields: dict[str, Any] = msgspec.json.decode(body)
+        fields = whole_body(body)
+        request = request_from_openai(fields)
         for name in _OF_THE_RECIPE:
             if not asks_for_nothing(name, fields.pop(name, None)):
                 raise CannotEncode(
@@ -121,12 +128,15 @@ class _Call:
     async def relay(self, fields: RawBody, *, stream: bool) -> None:
         """Bytes pass (RU-15)."""
         sent = chat_fields(self._target, fields)
+        wants_usage = stream and _wants_usage(fields)
         try:
             async with open_relay(self._target, sent, _BELOW_BASE, **self._how) as response:
+                kept = kept_headers(response.headers)
+                headers = _with_dropped(kept, dropped_fields(self._target, fields))
                 if stream:
-                    await self._relay_stream(response, include_usage=_wants_usage(fields))
+                    await self._relay_stream(response, headers, include_usage=wants_usage)
                 else:
-                    await self._relay_whole(response)
+                    await self._relay_whole(response, headers)
         except ProviderError as error:
             await self._refused(error)
 
@@ -144,21 +154,23 @@ class _Call:
         body = msgspec.json.encode(payload)
         await send_bytes(self._send, body, headers=headers, status=error.status)
 
-    async def _relay_whole(self, response: WireResponse) -> None:
+    async def _relay_whole(self, response: WireResponse, headers: Mapping[str, str]) -> None:
         body = await read_body(response, limit_bytes=_LIMIT_REPLY_BYTES)
         if body.lstrip()[:5] == b"data:":
             batches = decoded(self._target, _Read(response, _once(body)))
-            await self._answer(batches, kept_headers(response.headers))
+            await self._answer(batches, headers)
             return
         head = check_completion(body)
         if isinstance(head.usage, dict):
             usage = cast("dict[str, Any]", head.usage)
             self._log.count(usage.get("prompt_tokens"), usage.get("completion_tokens"))
-        await send_bytes(self._send, body, headers=kept_headers(response.headers))
+        await send_bytes(self._send, body, headers=headers)
 
-    async def _relay_stream(self, response: WireResponse, *, include_usage: bool) -> None:
+    async def _relay_stream(
+        self, response: WireResponse, headers: Mapping[str, str], *, include_usage: bool
+    ) -> None:
         stream = EventStream(self._send)
-        async with stream.open(kept_headers(response.headers)):
+        async with stream.open(headers):
             try:
                 head, chunks = await _first(response.chunks)
                 if head.lstrip()[:1] in {b"{", b"["}:
@@ -191,12 +203,10 @@ class _Call:
 
     async def translate(self, body: bytes, *, stream: bool) -> None:
         """The request in the target's dialect, its deltas in ours."""
-        request = request_from_openai(msgspec.json.decode(body))
+        request = request_from_openai(whole_body(body))
         options = request.params.stream_options or {}
         async with open_turn(self._target, request, stream=stream, **self._how) as turn:
-            headers = dict(turn.headers)
-            if turn.dropped:
-                headers[DROPPED_HEADER] = ", ".join(turn.dropped)
+            headers = _with_dropped(turn.headers, turn.dropped)
             if not stream:
                 await self._answer(turn.batches, headers)
                 return
@@ -245,11 +255,15 @@ class _Call:
         await send_bytes(self._send, body, headers=headers)
 
 
+def _with_dropped(headers: Mapping[str, str], dropped: Sequence[str]) -> Mapping[str, str]:
+    return {**headers, DROPPED_HEADER: ", ".join(dropped)} if dropped else headers
+
+
 def _wants_usage(fields: RawBody) -> bool:
     raw = fields.get("stream_options")
     try:
         options: Any = msgspec.json.decode(raw) if raw is not None else None
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return False
     return (
         isinstance(options, dict) and cast("dict[str, Any]", options).get("include_usage") is True

@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 from woollama.core.canonical import Message, UserMessage, message_from_openai
 from woollama.core.errors import RequestError, UnknownPattern
 from woollama.core.patterns import Pattern, PatternBackend, PatternCall
-from woollama.core.relay import raw_body
+from woollama.core.relay import whole_body
 from woollama.server.logs import request_log
 from woollama.server.services import Services
 from woollama.server.surface.client import read_request, while_connected
@@ -133,7 +133,7 @@ def _find(services: Services, name: str) -> tuple[PatternBackend, Pattern]:
 
 async def _body(request: Request, services: Services, known: frozenset[str]) -> dict[str, Any]:
     data = await read_request(request.receive, limit_bytes=services.body_limit_bytes)
-    fields = raw_body(data)
+    fields = whole_body(data)
     for key in fields:
         if key not in known:
             near = get_close_matches(key, known, n=1)
@@ -141,7 +141,7 @@ async def _body(request: Request, services: Services, known: frozenset[str]) -> 
                 f"did you mean {near[0]!r}?" if near else f"known are {', '.join(sorted(known))}."
             )
             raise RequestError(f"There is no field {key!r} here; {advice}", param=key)
-    return cast("dict[str, Any]", msgspec.json.decode(data))
+    return fields
 
 
 def _object(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:

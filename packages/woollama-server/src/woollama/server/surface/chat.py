@@ -100,8 +100,12 @@ class ChunkWriter:
             case Finish():
                 return self._end(delta)
 
-    def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> bytes:
+    def _chunk(
+        self, delta: dict[str, Any], finish: str | None = None, logprobs: Any = None
+    ) -> bytes:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
+        if logprobs is not None:
+            choice["logprobs"] = logprobs
         return b"data: " + _encoder.encode({**self._head, "choices": [choice]}) + b"\n\n"
 
     def _call(self, delta: ToolCallDelta) -> dict[str, Any]:
@@ -114,12 +118,15 @@ class ChunkWriter:
         return call
 
     def _opaque(self, delta: OpaqueDelta) -> Iterable[bytes]:
-        # What a server of this dialect wants back stays in the caller's messages (RU-12).
+        # What a server of this dialect wants back stays in the caller's messages (RU-12); what the
+        # caller asked for is given.
         if delta.key == "reasoning_details":
             return (self._chunk({"reasoning_details": [delta.value]}),)
         if delta.key == "extra_content":
             call = {"index": delta.index, "extra_content": delta.value}
             return (self._chunk({"tool_calls": [call]}),)
+        if delta.key == "logprobs":
+            return (self._chunk({}, logprobs=delta.value),)
         return ()
 
     def _end(self, finish: Finish) -> Iterable[bytes]:

@@ -12,6 +12,7 @@ import msgspec
 
 from woollama.core.canonical import (
     Finish,
+    OpaqueDelta,
     ReasoningDelta,
     RefusalDelta,
     Reply,
@@ -67,7 +68,7 @@ class RunWriter:
         self._chunks = ChunkWriter(model=model, reasoning=reasoning, include_usage=include_usage)
         self._begun = False
         self._holding = False
-        self._held: list[TextDelta | RefusalDelta] = []
+        self._held: list[TextDelta | RefusalDelta | OpaqueDelta] = []
         self.dropped: tuple[str, ...] = ()
         self.reply: Reply | None = None
 
@@ -80,7 +81,7 @@ class RunWriter:
                 self._held.clear()
             case Start():
                 return self._begin(event)
-            case TextDelta() | RefusalDelta():
+            case TextDelta() | RefusalDelta() | OpaqueDelta(key="logprobs"):
                 if self._holding:
                     self._held.append(event)
                 else:
