@@ -21,7 +21,7 @@ FEATURES: Mapping[str, str] = MappingProxyType(
         "recipes": BUILT,
         "mcp": BUILT,
         "patterns": BUILT,
-        "mcp_http": "the server is no MCP server yet",
+        "mcp_http": BUILT,
     }
 )
 """By the name that a case's ``requires`` uses: ``BUILT``, or why its cases wait."""
