@@ -322,6 +322,30 @@ async def test_a_peer_that_never_answers_runs_into_the_limit(
     assert words in error.message
 
 
+async def test_a_peer_that_does_not_take_the_request_runs_into_the_limit(
+    transport: Transport,
+) -> None:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(1)  # the system accepts for it, and nobody reads
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+        request = post(url, b"x" * 16 * 1024 * 1024)
+        error = await failure(transport, request, Timeouts(first_byte=SOON_S))
+    assert ("timeout", 504) == (error.kind, error.status)
+
+
+async def test_an_early_answer_ends_the_limit_of_the_first_byte(transport: Transport) -> None:
+    async def script(exchange: Exchange) -> None:
+        await exchange.send(head(headers={"content-length": "2"}) + b"1")
+        await anyio.sleep(SOON_S * 3)
+        await exchange.send(b"2")
+
+    async with serve(script) as upstream:
+        for body in (b"{}", b"x" * 100_000):
+            limits = Timeouts(first_byte=SOON_S, between=None)
+            assert b"12" == (await read(transport, post(upstream, body), limits))[2]
+
+
 async def test_the_limit_between_reads_does_not_count_before_the_first_byte(
     transport: Transport,
 ) -> None:

@@ -67,7 +67,7 @@ def test_ollamas_variable_is_read_from_the_process_at_use(monkeypatch: pytest.Mo
 
 def test_ollamas_variable_may_be_wrong_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WOOLLAMA_OLLAMA_URL", "nonsense")
-    with pytest.raises(ConfigError, match="is no address"):
+    with pytest.raises(ConfigError, match="WOOLLAMA_OLLAMA_URL: base_url 'nonsense' is no address"):
         ModelRegistry.builtin()
 
 

@@ -10,6 +10,7 @@ from anyio.lowlevel import current_token
 from woollama.core.canonical import ChatRequest, TextDelta, request_from_openai, text_of
 from woollama.core.errors import RequestError, UnknownModel
 from woollama.core.providers import ModelRegistry, Target
+from woollama.core.providers.keys import check_key
 from woollama.core.retries import NO_RETRIES, Retries
 from woollama.core.transport.base import Timeouts, Transport
 from woollama.core.transport.default import default_transport
@@ -50,7 +51,7 @@ class _Call:
         self.timeouts = timeouts if timeouts is not None else _DEFAULT_TIMEOUTS
         self.retries = retries if retries is not None else NO_RETRIES
         # The key is looked for now, so that a missing one is named by the call itself.
-        target.provider.headers(api_key)
+        check_key(target.provider.find_key(api_key), owner=target.provider.name)
 
     async def transport(self) -> Transport:
         return self._transport if self._transport is not None else await default_transport()
@@ -72,7 +73,8 @@ def _resolve(registry: ModelRegistry, model: object) -> Target:
 def _request(
     model: str, messages: object, options: object, params: object, *, stream: bool
 ) -> ChatRequest:
-    if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
+    single = isinstance(messages, str | bytes | Mapping)
+    if not isinstance(messages, list) and (single or not isinstance(messages, Iterable)):
         raise RequestError("'messages' must be a list of messages.", param="messages")
     if params is not None and not isinstance(params, Mapping):
         raise RequestError("'params' must be a mapping of fields.", param="params")

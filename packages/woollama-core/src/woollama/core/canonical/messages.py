@@ -113,7 +113,7 @@ def message_from_openai(value: object, where: str) -> Message:
     Raises:
         RequestError: not a message; names the place and what was expected.
     """
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict | Mapping):
         raise RequestError(
             f"{where} must be an object with 'role' and 'content', not {type(value).__name__}.",
             param=where,
@@ -150,7 +150,11 @@ def _assistant(raw: Mapping[str, Any], where: str) -> AssistantMessage:
     if not isinstance(calls, Sequence) or isinstance(calls, str):
         raise RequestError(f"{where}.tool_calls must be a list.", param=f"{where}.tool_calls")
     items = cast("Sequence[object]", calls)
-    details = raw.get("reasoning_details") or ()
+    details: object = raw.get("reasoning_details") or ()
+    if not isinstance(details, Sequence) or isinstance(details, str):
+        raise RequestError(
+            f"{where}.reasoning_details must be a list.", param=f"{where}.reasoning_details"
+        )
     known = (
         "content",
         "tool_calls",
@@ -163,7 +167,7 @@ def _assistant(raw: Mapping[str, Any], where: str) -> AssistantMessage:
         tool_calls=tuple(_call(item, f"{where}.tool_calls[{i}]") for i, item in enumerate(items)),
         reasoning=_first_text(raw, REASONING_ALIASES, where),
         refusal=_first_text(raw, ("refusal",), where),
-        reasoning_details=tuple(details),
+        reasoning_details=tuple(cast("Sequence[Any]", details)),
         extra=_rest(raw, *known),
     )
 

@@ -89,8 +89,11 @@ class Params(Value, frozen=True, kw_only=True):
 
     def asked(self) -> dict[str, Any]:
         """The parameters that were asked for, by name, in the order above."""
-        pairs = ((name, getattr(self, name)) for name in self.__struct_fields__)
-        return {name: value for name, value in pairs if value is not None}
+        return {
+            name: value
+            for name in self.__struct_fields__
+            if (value := getattr(self, name)) is not None
+        }
 
 
 class ChatRequest(Value, frozen=True, kw_only=True):
@@ -131,6 +134,7 @@ _OWN = frozenset(
     }
 )
 _PARAMS = frozenset(Params.__struct_fields__)
+_NOT_ASKED = Params()
 
 
 def request_from_openai(body: Mapping[str, Any]) -> ChatRequest:
@@ -143,7 +147,7 @@ def request_from_openai(body: Mapping[str, Any]) -> ChatRequest:
     if not isinstance(model, str) or not model:
         raise RequestError("'model' must be a string that names a model.", param="model")
     messages = body.get("messages")
-    if not isinstance(messages, Sequence) or isinstance(messages, str):
+    if not isinstance(messages, list | Sequence) or isinstance(messages, str):
         raise RequestError("'messages' must be a list of messages.", param="messages")
     items = cast("Sequence[object]", messages)
     stream = body.get("stream")
@@ -178,6 +182,8 @@ def _mapping(value: object, name: str) -> Mapping[str, Any] | None:
 def _params(body: Mapping[str, Any]) -> Params:
     asked = {key: body[key] for key in _PARAMS & body.keys() if body[key] is not None}
     cap = body.get("max_completion_tokens")
+    if not asked and cap is None:
+        return _NOT_ASKED
     if cap is not None:
         asked["max_tokens"] = cap
     stop = asked.get("stop")

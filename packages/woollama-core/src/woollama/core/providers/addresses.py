@@ -1,10 +1,14 @@
 """Base URLs: what a path can be added to."""
 
+import re
 from urllib.parse import urlsplit
 
 from woollama.core.errors import ConfigError
 
 __all__ = ["check_address"]
+
+_PLAIN = re.compile(r"https?://[a-z0-9.-]+(:[1-5]?[0-9]{1,4})?(/[A-Za-z0-9._-]*)*")
+"""Most addresses; they are looked at no further, for each call may bring its own."""
 
 
 def check_address(url: str, *, owner: str) -> None:
@@ -17,6 +21,8 @@ def check_address(url: str, *, owner: str) -> None:
     Raises:
         ConfigError: it has another form, or holds a password, which would show wherever it does.
     """
+    if _PLAIN.fullmatch(url):
+        return
     if "@" in url.partition("://")[2].partition("/")[0]:
         raise ConfigError(f"{owner}: base_url may not hold a user or password: use 'headers'.")
     try:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from woollama.core.providers.addresses import check_address
 from woollama.core.providers.provider import Provider
 from woollama.core.wire import WireSettings
 
@@ -35,11 +36,15 @@ def builtin_providers(environ: Mapping[str, str] | None = None) -> tuple[Provide
     """The built-in providers, Ollama at ``$WOOLLAMA_OLLAMA_URL`` when that is set.
 
     With or without ``/v1`` and a slash at its end, the variable gives the same address.
+
+    Raises:
+        ConfigError: the variable holds no address.
     """
     environ = os.environ if environ is None else environ
     url = environ.get("WOOLLAMA_OLLAMA_URL", "").strip()
     if not url:
         return BUILTIN
+    check_address(url, owner="WOOLLAMA_OLLAMA_URL")
     root = url.rstrip("/").removesuffix("/v1").rstrip("/")
     ollama, *others = BUILTIN
     return (msgspec.structs.replace(ollama, base_url=f"{root}/v1"), *others)

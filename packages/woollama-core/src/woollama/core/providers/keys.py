@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from woollama.core.errors import ConfigError
 from woollama.core.wire import Bearer, Header, KeyPlace, NoKey
 
-__all__ = ["name_of_place", "place_key"]
+__all__ = ["check_key", "name_of_place", "place_key"]
 
 
 def name_of_place(place: KeyPlace) -> str:
@@ -17,6 +17,19 @@ def name_of_place(place: KeyPlace) -> str:
             return name
         case NoKey():
             return "none"
+
+
+def check_key(key: str | None, *, owner: str) -> None:
+    """Refuses a key that cannot be sent.
+
+    Raises:
+        ConfigError: it holds characters that no header can carry.
+    """
+    if key and not (key.isascii() and key.isprintable()):
+        raise ConfigError(
+            f"The key of provider {owner!r} holds characters that no header can carry.",
+            hint="Look for a line break in it.",
+        )
 
 
 def place_key(
@@ -36,11 +49,7 @@ def place_key(
     placed = dict(headers)
     if not key:
         return placed
-    if not key.isprintable() or not key.isascii():
-        raise ConfigError(
-            f"The key of provider {owner!r} holds characters that no header can carry.",
-            hint="Look for a line break in it.",
-        )
+    check_key(key, owner=owner)
     match place:
         case Bearer():
             placed["authorization"] = f"Bearer {key}"

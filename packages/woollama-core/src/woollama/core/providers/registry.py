@@ -51,8 +51,15 @@ class ModelRegistry:
 
     @classmethod
     def builtin(cls, environ: Mapping[str, str] | None = None) -> "ModelRegistry":
-        """The built-in providers, ``$WOOLLAMA_OLLAMA_URL`` honoured; no file is read."""
-        return cls(builtin_providers(environ))
+        """The built-in providers, ``$WOOLLAMA_OLLAMA_URL`` honoured; no file is read.
+
+        Raises:
+            ConfigError: the variable holds no address.
+        """
+        registry = cls()
+        # Not checked one by one: each call without a registry comes this way.
+        registry._providers = {provider.name: provider for provider in builtin_providers(environ)}
+        return registry
 
     @classmethod
     def from_config(

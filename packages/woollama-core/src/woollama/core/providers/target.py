@@ -130,10 +130,10 @@ class Target:
         return msgspec.structs.replace(request, model=self.model, params=params, tools=tools)
 
     def _check_reply(self, request: ChatRequest) -> None:
-        asked = {**request.params.asked(), **request.extra}
         for name in _BEYOND_A_REPLY:
+            asked = getattr(request.params, name, None) or request.extra.get(name)
             dropped = name in self.settings.drop_params
-            if not dropped and not asks_for_nothing(name, asked.get(name)):
+            if asked is not None and not dropped and not asks_for_nothing(name, asked):
                 raise CannotEncode(
                     f"The reply of {self.name} is read as one message of text and calls; "
                     f"{name!r} asks for more.",

@@ -1,6 +1,7 @@
 """The transport on aiohttp: flat in the number of connections; asyncio only."""
 
 import asyncio
+import io
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -14,11 +15,11 @@ from woollama.core.errors import TransportError
 from woollama.core.transport.base import Timeouts, WireResponse
 from woollama.core.transport.network import (
     AGENT_HEADERS,
+    Routes,
     cut,
     garbled,
     no_address,
     other_loop,
-    proxy_for,
     timed_out,
     unreachable,
     unsendable,
@@ -28,6 +29,8 @@ from woollama.core.wire.codec import WireRequest
 __all__ = ["FastTransport"]
 
 _KEEP_ALIVE_S = 30.0
+_SENT_AT_ONCE = 64 * 1024
+"""A body up to this size fits into the system's buffers: sending it does not wait for the peer."""
 _NO_AUTOMATIC = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
 
 
@@ -38,6 +41,7 @@ class FastTransport:
         """Opens nothing yet."""
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._routes = Routes()
 
     def open(
         self, request: WireRequest, *, timeouts: Timeouts
@@ -58,25 +62,28 @@ class FastTransport:
             raise cut(request.url, again) from again.__cause__
 
     async def _attempt(self, request: WireRequest, watch: "_Watch") -> aiohttp.ClientResponse:
-        url = request.url
-        proxy = proxy_for(url)
+        url, limits = request.url, watch.timeouts
+        proxy = self._routes.proxy(url)
         secure: ssl.SSLContext | bool = _tls() if url.startswith("https:") else True
         seconds, what = watch.before_first_byte()
-        limits = aiohttp.ClientTimeout(total=None, sock_connect=watch.timeouts.connect)
+        large = len(request.body) > _SENT_AT_ONCE
+        asking = self._opened().request(
+            request.method,
+            URL(url, encoded=True),
+            data=io.BytesIO(request.body) if large else request.body or None,
+            headers=request.headers,
+            allow_redirects=False,
+            proxy=proxy,
+            ssl=secure,
+            timeout=aiohttp.ClientTimeout(connect=limits.connect, sock_read=limits.first_byte),
+        )
         try:
+            if limits.whole is None and not large:
+                return await asking
             async with asyncio.timeout(seconds):
-                return await self._opened().request(
-                    request.method,
-                    URL(url, encoded=True),
-                    data=request.body or None,
-                    headers=request.headers,
-                    allow_redirects=False,
-                    proxy=proxy,
-                    ssl=secure,
-                    timeout=limits,
-                )
+                return await asking
         except aiohttp.ConnectionTimeoutError as error:
-            limit = watch.timeouts.connect
+            limit = limits.connect
             raise timed_out(url, "did not accept a connection", limit, connecting=True) from error
         except TimeoutError as error:
             raise timed_out(url, what, seconds) from error
@@ -156,14 +163,19 @@ class _Reply(aiohttp.ClientResponse):
     """A reply that knows whether its connection had carried another one before."""
 
     async def start(self, connection: aiohttp.connector.Connection) -> Self:
-        reused = vars(connection.protocol).setdefault("woollama_reused", False)
-        vars(connection.protocol)["woollama_reused"] = True
+        history = vars(connection.protocol)
+        reused = history.setdefault("woollama_reused", False)
+        history["woollama_reused"] = True
         try:
             await super().start(connection)
         except (aiohttp.ClientConnectionError, ConnectionError) as error:
-            if not reused:
+            if not reused or isinstance(error, TimeoutError):
                 raise
             raise _StaleConnection(str(error)) from error
+        if connection.protocol is not None:
+            # Up to here the limit was that of the first byte; what follows is watched by us.
+            connection.protocol.read_timeout = None
+            connection.protocol.start_timeout()
         return self
 
 

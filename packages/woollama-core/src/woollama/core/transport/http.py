@@ -17,11 +17,11 @@ from woollama.core.errors import TransportError
 from woollama.core.transport.base import Timeouts, WireResponse
 from woollama.core.transport.network import (
     AGENT_HEADERS,
+    Routes,
     cut,
     garbled,
     no_address,
     other_loop,
-    proxy_for,
     timed_out,
     unreachable,
     unsendable,
@@ -68,6 +68,7 @@ class HttpTransport:
         """Opens nothing yet."""
         self._clients: dict[tuple[bool, str | None], httpx2.AsyncClient] = {}
         self._loop: object = None
+        self._routes = Routes()
 
     def open(
         self, request: WireRequest, *, timeouts: Timeouts
@@ -126,7 +127,7 @@ class HttpTransport:
         if self._clients and self._loop is not loop:
             raise other_loop()
         self._loop = loop
-        secure, proxy = url.startswith("https:"), proxy_for(url)
+        secure, proxy = url.startswith("https:"), self._routes.proxy(url)
         client = self._clients.get((secure, proxy))
         if client is None:
             client = httpx2.AsyncClient(

@@ -8,6 +8,7 @@ from woollama.core.errors import TransportError
 
 __all__ = [
     "AGENT_HEADERS",
+    "Routes",
     "cut",
     "garbled",
     "no_address",
@@ -22,6 +23,7 @@ AGENT_HEADERS = (("accept", "*/*"), ("accept-encoding", "identity"), ("user-agen
 """What every request says of its sender: no compression, which would hold a stream back."""
 
 _CONNECT_TIMEOUT = "connect_timeout"
+_MOST_ROUTES = 1000
 
 
 def proxy_for(url: str) -> str | None:
@@ -54,6 +56,22 @@ def proxy_for(url: str) -> str | None:
         retryable=False,
         hint=f"Set HTTPS_PROXY to an http proxy, or add {host} to NO_PROXY.",
     )
+
+
+class Routes:
+    """The proxies of one transport, each looked up once: the environment is long to read."""
+
+    def __init__(self) -> None:
+        """Nothing has been looked up."""
+        self._proxies: dict[str, str | None] = {}
+
+    def proxy(self, url: str) -> str | None:
+        """As ``proxy_for``, when ``url`` was first asked for."""
+        if url not in self._proxies:
+            if len(self._proxies) >= _MOST_ROUTES:
+                self._proxies.clear()
+            self._proxies[url] = proxy_for(url)
+        return self._proxies[url]
 
 
 def _split(url: str) -> SplitResult:
