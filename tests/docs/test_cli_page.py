@@ -45,11 +45,11 @@ def test_every_argument_and_option_is_there() -> None:
 
 def test_every_exit_code_is_there() -> None:
     from woollama.server import binding
-    from woollama.server.cli import commands
+    from woollama.server.cli import failures
 
     codes = {
         str(value)
-        for module in (binding, commands)
+        for module in (binding, failures)
         for name, value in vars(module).items()
         if name.startswith("EXIT_")
     }

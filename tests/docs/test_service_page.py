@@ -7,7 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from tests.docs.blocks import Block, blocks_of
-from woollama.server.cli.commands import EXIT_CONFIG, woollama
+from woollama.server.cli.commands import woollama
+from woollama.server.cli.failures import EXIT_CONFIG
 
 PAGE = "docs/howto/run-as-a-service.md"
 

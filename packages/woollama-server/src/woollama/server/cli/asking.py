@@ -1,37 +1,39 @@
 """From a question to the events of its answer, whoever gives it: a model, a recipe, a daemon."""
 
-import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
+
+import msgspec
 
 from woollama.core.canonical import (
     NOTHING,
     Assembly,
     ChatRequest,
+    Delta,
     RunEvent,
     RunFinished,
+    TurnStarted,
     Value,
     request_from_openai,
 )
 from woollama.core.directory import OWN_NAMESPACE, FoundPattern
 from woollama.core.errors import RequestError
 from woollama.core.patterns import PatternBackend, PatternCall
-from woollama.core.providers import ModelRegistry, Provider, Target
-from woollama.core.transport.default import make_transport
-from woollama.core.turn import Turn, open_turn
+from woollama.core.providers import Target
+from woollama.core.turn import open_turn
 from woollama.server.lifespan import open_services
 from woollama.server.services import Services
 from woollama.server.settings import Settings
 
-__all__ = ["Question", "open_answer"]
+__all__ = ["Question", "events_of", "open_answer"]
 
 
 class Question(Value, frozen=True, kw_only=True):
     """What is asked.
 
     Attributes:
-        text: the question.
+        text: the question; empty is none, which only a pattern can do with.
         system: put before it; None is nothing.
         model: as ``woollama models`` lists it; None is the pattern's own.
         pattern: the name of a recipe or pattern to ask with.
@@ -48,47 +50,50 @@ class Question(Value, frozen=True, kw_only=True):
     options: Mapping[str, Any] = NOTHING
     stream: bool = True
 
+    @property
+    def name(self) -> str:
+        """Who is asked, for a person."""
+        return self.model or f"{OWN_NAMESPACE}/{self.pattern}"
+
+    def of(self, model: str) -> "Question":
+        """The same, asked of a model."""
+        return msgspec.structs.replace(self, model=model)
+
+    @property
+    def messages(self) -> list[dict[str, str]]:
+        """As Chat Completions writes them."""
+        system = [{"role": "system", "content": self.system}] if self.system else []
+        return [*system, *([{"role": "user", "content": self.text}] if self.text else [])]
+
     def request(self, model: str) -> ChatRequest:
         """As a request to ``model``.
 
         Raises:
             RequestError: an option has the wrong type.
         """
-        before = [{"role": "system", "content": self.system}] if self.system else []
-        messages = [*before, {"role": "user", "content": self.text}]
-        return request_from_openai({"model": model, "messages": messages, **self.options})
+        return request_from_openai({**self.options, "model": model, "messages": self.messages})
 
 
 @asynccontextmanager
 async def open_answer(
-    settings: Settings, question: Question, *, url: str | None, notice: Callable[[str], None]
+    settings: Settings, question: Question, *, notice: Callable[[str], None]
 ) -> AsyncGenerator[AsyncIterator[RunEvent]]:
-    """The events of the answer; the last one is ``RunFinished``.
+    """The events of the answer, given in this process; the last one is ``RunFinished``.
 
     Args:
         settings: of this command.
         question: what is asked.
-        url: a running daemon's address; None answers in this process.
         notice: tells a person what is going on.
 
     Raises:
         InferenceError: what went wrong before anything was said.
     """
-    if url is not None:
-        async with _by_daemon(url, question) as events:
-            yield events
-        return
     async with open_services(
         settings, notice=notice, mcp_servers=_is_pattern(question)
     ) as services:
         found = _find(services, question)
         if isinstance(found, Target):
-            how = {
-                "transport": services.transport_for(found.provider),
-                "timeouts": services.timeouts,
-                "retries": services.retries,
-            }
-            async with _by_model(found, question, how) as events:
+            async with _by_model(services, found, question) as events:
                 yield events
         else:
             async with found[0].open_run(found[1]) as events:
@@ -130,41 +135,28 @@ def _find(services: Services, question: Question) -> Target | tuple[PatternBacke
 
 @asynccontextmanager
 async def _by_model(
-    target: Target, question: Question, how: Mapping[str, Any]
+    services: Services, target: Target, question: Question
 ) -> AsyncGenerator[AsyncIterator[RunEvent]]:
-    request = question.request(target.name)
-    async with open_turn(target, request, stream=question.stream, **how) as turn:
-        yield _events(turn)
+    async with open_turn(
+        target,
+        question.request(target.name),
+        stream=question.stream,
+        transport=services.transport_for(target.provider),
+        timeouts=services.timeouts,
+        retries=services.retries,
+    ) as turn:
+        yield events_of(turn.batches, dropped=turn.dropped)
 
 
-async def _events(turn: Turn) -> AsyncIterator[RunEvent]:
+async def events_of(
+    batches: AsyncIterator[tuple[Delta, ...]], *, dropped: tuple[str, ...] = ()
+) -> AsyncIterator[RunEvent]:
+    """The deltas of one reply as a run of one turn."""
+    yield TurnStarted(turn=1, dropped=dropped)
     assembly = Assembly()
-    async for deltas in turn.batches:
+    async for deltas in batches:
         for delta in deltas:
             assembly.add(delta)
             yield delta
     reply = assembly.reply()
     yield RunFinished(reply=reply, usage_total=reply.usage)
-
-
-@asynccontextmanager
-async def _by_daemon(url: str, question: Question) -> AsyncGenerator[AsyncIterator[RunEvent]]:
-    """A running daemon's answer; its token comes from ``WOOLLAMA_TOKEN``."""
-    base = url.rstrip("/").removesuffix("/v1")
-    if "://" not in base:
-        base = f"http://{base}"
-    if not base.startswith(("http://", "https://")):
-        raise RequestError(f"--url wants an http address, not {url!r}.")
-    if question.variables:
-        raise RequestError("A daemon takes no variables here: leave --url out, or use /w1.")
-    model = question.model
-    if question.pattern is not None:
-        model = f"{OWN_NAMESPACE}/{question.pattern}"
-    token = "WOOLLAMA_TOKEN" if os.environ.get("WOOLLAMA_TOKEN") else None
-    target = ModelRegistry([Provider("daemon", f"{base}/v1", token)]).resolve(f"daemon/{model}")
-    transport = make_transport()
-    try:
-        async with _by_model(target, question, {"transport": transport}) as events:
-            yield events
-    finally:
-        await transport.aclose()

@@ -1,68 +1,62 @@
-"""The commands and what they have in common: exit statuses and how a failure is shown."""
+"""The commands, and what they have in common."""
 
-import os
-import sys
 from collections.abc import Sequence
 
 import click
 
-from woollama.core import InferenceError, __version__
-from woollama.core.errors import ConfigError, WoollamaError
-from woollama.server.cli.ask import ask
-from woollama.server.cli.check_config import check_config
-from woollama.server.cli.models import models
-from woollama.server.cli.patterns import patterns
-from woollama.server.cli.serve import serve
-from woollama.server.cli.terminal import complain
+from woollama.core import __version__
+from woollama.server.cli.failures import report
+from woollama.server.cli.lazy import LazyCommands, LazyGroup, Place
+from woollama.server.cli.remarks import open_remarks
 
-__all__ = ["run"]
+__all__ = ["run", "woollama"]
 
-EXIT_FAILED = 1
-EXIT_USAGE = 2
-EXIT_CONFIG = 78
-EXIT_INTERRUPTED = 130
+_COMMANDS = LazyCommands(
+    {
+        "ask": Place("woollama.server.cli.ask:ask", "Ask a model a question."),
+        "serve": Place("woollama.server.cli.serve:serve", "Serve every model on one address."),
+        "mcp": Place(
+            "woollama.server.cli.mcp:mcp", "Serve models, prompts and tools to an MCP client."
+        ),
+        "models": Place(
+            "woollama.server.cli.models:models", "List the models on offer now, or test one."
+        ),
+        "patterns": Place(
+            "woollama.server.cli.patterns:patterns", "List the recipes and patterns, or show one."
+        ),
+        "check-config": Place(
+            "woollama.server.cli.check_config:check_config", "Check the configuration files."
+        ),
+    }
+)
+
+_EXAMPLES = """\b
+Examples:
+  woollama ask "What is the capital of France?"
+  git diff | woollama ask -m openai/gpt-5 "Write a commit message."
+  woollama serve
+
+The configuration is in ~/.config/woollama, or where WOOLLAMA_CONFIG_DIR says; without any, the
+embedded model, Ollama on this machine and the clouds whose key is set are there.
+"""
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup,
+    commands=_COMMANDS,
+    epilog=_EXAMPLES,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, "--version", "-V", prog_name="woollama")
 def woollama() -> None:
     """Any LLM client in, any LLM server out; prompts and tools as models."""
 
 
-woollama.add_command(ask)
-woollama.add_command(check_config)
-woollama.add_command(models)
-woollama.add_command(patterns)
-woollama.add_command(serve)
-
-
 def run(arguments: Sequence[str]) -> int:
-    """Runs one command and gives its exit status; a failure is one message on stderr."""
+    """Runs one command and gives its exit status; a failure is a message on stderr."""
     try:
-        result = woollama.main(list(arguments), prog_name="woollama", standalone_mode=False)
-    except click.exceptions.NoArgsIsHelpError as error:
-        error.show()
-        return EXIT_USAGE
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    except click.exceptions.Exit as error:
-        return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        _forget_stdout()
-        return EXIT_FAILED
-    except ConfigError as error:
-        complain(str(error))
-        return EXIT_CONFIG
-    except (InferenceError, WoollamaError) as error:
-        complain(str(error))
-        return EXIT_FAILED
+        with open_remarks():
+            result = woollama.main(list(arguments), prog_name="woollama", standalone_mode=False)
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the one top-level handler
+        return report(error)
     return result if isinstance(result, int) else 0
-
-
-def _forget_stdout() -> None:
-    # The reader has closed the pipe: what Python still holds for it shall not complain at exit.
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, sys.stdout.fileno())

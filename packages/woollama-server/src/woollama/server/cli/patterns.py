@@ -1,14 +1,17 @@
 """``woollama patterns``: the prompts by name."""
 
+from typing import Any
+
 import anyio
 import click
 import msgspec
-from rich.console import Console
-from rich.table import Table
 
+from woollama.core.directory import near_names
 from woollama.core.errors import UnknownPattern
 from woollama.core.patterns import Pattern
 from woollama.server.cli.start import begin
+from woollama.server.cli.table import print_table
+from woollama.server.cli.terminal import Screen, styled, visible
 from woollama.server.lifespan import open_services
 from woollama.server.routes.w1 import pattern_entry
 from woollama.server.settings import Settings
@@ -26,8 +29,19 @@ def patterns(context: click.Context, as_json: bool) -> None:
     found = anyio.run(_list, begin())
     if as_json:
         _print_json([pattern_entry(pattern) for pattern in found])
-    else:
-        _print(found)
+        return
+    rows = (
+        (
+            pattern.name,
+            pattern.source,
+            pattern.model or "",
+            ", ".join(variable.name for variable in pattern.variables),
+        )
+        for pattern in found
+    )
+    print_table(("PATTERN", "SOURCE", "RUNS ON", "VARIABLES"), rows)
+    if not found:
+        click.echo("There is no recipe and no pattern.", err=True)
 
 
 @patterns.command("show")
@@ -39,11 +53,10 @@ def show(name: str, as_json: bool) -> None:
     if as_json:
         _print_json({**pattern_entry(pattern), "prompt": prompt})
         return
-    console = Console(highlight=False, markup=False)
-    console.print(f"{pattern.name}  ({pattern.source})", style="bold")
+    click.echo(styled(f"{visible(pattern.name)}  ({pattern.source})", bold=True))
     if pattern.description:
-        console.print(pattern.description)
-    console.print(f"runs on   {pattern.model or 'no model: give one with -m'}")
+        click.echo(visible(pattern.description))
+    click.echo(f"runs on   {visible(pattern.model or 'no model: give one with -m')}")
     for variable in pattern.variables:
         parts = [f"variable  {variable.name}"]
         if variable.default is not None:
@@ -52,9 +65,10 @@ def show(name: str, as_json: bool) -> None:
             parts.append(f"one of {', '.join(variable.choices)}")
         if variable.description:
             parts.append(variable.description)
-        console.print("; ".join(parts))
-    console.print()
-    click.echo(prompt)
+        click.echo(visible("; ".join(parts)))
+    click.echo()
+    with Screen() as screen:
+        screen.text(prompt)
 
 
 async def _list(settings: Settings) -> list[Pattern]:
@@ -64,22 +78,16 @@ async def _list(settings: Settings) -> list[Pattern]:
 
 async def _show(settings: Settings, name: str) -> tuple[Pattern, str]:
     async with open_services(settings, mcp_servers=False) as services:
-        found = services.directory.catalog.find(name)
+        catalog = services.directory.catalog
+        found = catalog.find(name)
         if found is None:
-            raise UnknownPattern(f"There is no pattern {name!r}: `woollama patterns` lists them.")
+            near = near_names(name, [pattern.name for pattern in catalog.list()])
+            message = f"There is no pattern {name!r}: `woollama patterns` lists them.{near}"
+            raise UnknownPattern(message)
         backend, pattern = found
         return pattern, await backend.render(name, {})
 
 
-def _print(found: list[Pattern]) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("PATTERN", "SOURCE", "RUNS ON", "VARIABLES"):
-        table.add_column(title, overflow="fold")
-    for pattern in found:
-        names = ", ".join(variable.name for variable in pattern.variables)
-        table.add_row(pattern.name, pattern.source, pattern.model or "", names)
-    Console(highlight=False, markup=False).print(table)
-
-
-def _print_json(body: object) -> None:
-    click.echo(msgspec.json.format(msgspec.json.encode(body), indent=2).decode())
+def _print_json(body: Any) -> None:
+    with Screen() as screen:
+        screen.document(msgspec.json.format(msgspec.json.encode(body), indent=2))
