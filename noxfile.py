@@ -35,6 +35,8 @@ ARCHITECTURE = "tests/architecture"
 DISTS = f"{ARCHITECTURE}/dists"
 CORE_ALONE = f"{ARCHITECTURE}/core_alone"
 OWN_SESSION = (ARCHITECTURE, "tests/clients", "tests/live", "tests/typing")
+AT_ONCE = ("-n", "2", "--dist", "worksteal")
+"""Two processes: what the smallest machine has processors for."""
 # Branch coverage, in percent, over all of the suite that runs in one process tree.
 FULL_COVERAGE = ("*/core/canonical/*", "*/core/wire/*", "*/core/tools/*", "*/patterns/template.py")
 COVERAGE_ELSEWHERE = 95
@@ -157,7 +159,7 @@ def tests(session: nox.Session) -> None:
             f"needs Python {OLDEST[0]}.{OLDEST[1]} and a newer one, found only: {found or 'none'}"
         )
     sync(session, "dev", "test")
-    ignored = [f"--ignore={folder}" for folder in OWN_SESSION]
+    ignored = [*AT_ONCE, *(f"--ignore={folder}" for folder in OWN_SESSION)]
     if session.posargs or session.python != TESTED[-1]:
         pytest(session, "tests", *ignored)
         return
