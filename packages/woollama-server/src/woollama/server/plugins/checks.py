@@ -13,6 +13,7 @@ from typing import Any, cast
 import msgspec
 
 from woollama.core.config.files import Problem
+from woollama.core.errors import WoollamaError
 from woollama.server.plugins.contract import (
     SUPPORTED_PLUGIN_API_VERSIONS,
     Plugin,
@@ -23,7 +24,13 @@ from woollama.server.plugins.contributions import Contributions, contributions_o
 from woollama.server.plugins.installed import FILE, Enabled
 from woollama.server.plugins.names import why_no_name
 
-__all__ = ["check_contributions", "check_declaration", "doubts_of", "secrets_of"]
+__all__ = [
+    "check_contributions",
+    "check_declaration",
+    "collect_contributions",
+    "doubts_of",
+    "secrets_of",
+]
 
 _METHOD = re.compile(r"[A-Z]+")
 
@@ -116,25 +123,18 @@ class _Idle:
         raise RuntimeError(f"context.{self._what}.{name} is used before setup")
 
 
-def check_contributions(
-    enabled: Sequence[Enabled],
-    *,
-    config_dir: Path,
-    environ: Mapping[str, str],
-    taken: Iterable[str] = (),
-    servers: Iterable[str] = (),
-) -> list[Problem]:
-    """Collisions between what the plugins bring, and with what is there already.
+def collect_contributions(
+    enabled: Sequence[Enabled], *, config_dir: Path, environ: Mapping[str, str]
+) -> tuple[list[Contributions], list[Problem]]:
+    """What plugins bring, told without running any; and those that cannot tell it.
 
     Args:
         enabled: those whose own declarations are right.
         config_dir: where the configuration is.
         environ: the environment.
-        taken: names of providers that exist.
-        servers: names of MCP servers, whose tools begin with them.
     """
+    found: list[Contributions] = []
     problems: list[Problem] = []
-    everything: list[Contributions] = []
     for each in enabled:
         context = PluginContext(
             config=each.config,
@@ -146,15 +146,32 @@ def check_contributions(
             environ=environ,
         )
         try:
-            everything.append(contributions_of(each, context))
+            found.append(contributions_of(each, context))
+        except WoollamaError as error:
+            problems.append(_problem(each.plugin.name, str(error)))
         except Exception as error:  # noqa: BLE001 - code of others may raise anything
             reason = f"{type(error).__name__}: {error}"
             message = f"cannot say what it contributes ({reason}); that does no work before setup"
             problems.append(_problem(each.plugin.name, message))
-    problems.extend(_provider_collisions(everything, taken))
-    problems.extend(_backend_collisions(everything))
-    problems.extend(_tool_collisions(everything, servers))
-    for each in everything:
+    return found, problems
+
+
+def check_contributions(
+    found: Sequence[Contributions], *, taken: Iterable[str] = (), servers: Iterable[str] = ()
+) -> list[Problem]:
+    """Collisions between what the plugins bring, and with what is there already.
+
+    Args:
+        found: what each brings.
+        taken: names of providers that exist.
+        servers: names of MCP servers, whose tools begin with them.
+    """
+    problems = [
+        *_provider_collisions(found, taken),
+        *_backend_collisions(found),
+        *_tool_collisions(found, servers),
+    ]
+    for each in found:
         problems.extend(_route_problems(each))
     return problems
 

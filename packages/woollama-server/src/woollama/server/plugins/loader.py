@@ -5,7 +5,7 @@ enabled`` names it. Everything that is wrong is reported at once, before anythin
 """
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from woollama.core.config.files import Problem, read_table, refuse
 from woollama.server.plugins.checks import (
     check_contributions,
     check_declaration,
+    collect_contributions,
     doubts_of,
     secrets_of,
 )
@@ -30,7 +31,14 @@ from woollama.server.plugins.installed import (
 from woollama.server.plugins.running import RunningPlugins, open_plugins
 from woollama.server.plugins.selection import Section, select_plugins
 
-__all__ = ["Enabled", "RunningPlugins", "check_plugins", "load_plugins", "open_plugins"]
+__all__ = [
+    "Enabled",
+    "RunningPlugins",
+    "check_plugins",
+    "examine_plugin",
+    "load_plugins",
+    "open_plugins",
+]
 
 _log = logging.getLogger(__name__)
 
@@ -99,23 +107,41 @@ def check_plugins(
         plugin = import_plugin(name, installed, problems)
         if plugin is None:
             continue
-        bundled = installed[name].bundled
-        faults = check_declaration(name, plugin, selection.names, bundled=bundled)
-        if not faults:
-            secrets_of(plugin, environ, faults)
-            config = _config(plugin, selection.sections.get(name), faults)
-            loaded.append(Enabled(plugin, config, bundled))
-        if faults:
-            problems.extend(faults)
-            loaded = [each for each in loaded if each.plugin is not plugin]
-    collisions = check_contributions(
-        loaded,
-        config_dir=config_dir if config_dir is not None else Path(),
-        environ=environ,
-        taken=taken,
-        servers=servers,
-    )
-    return tuple(loaded), [*problems, *collisions]
+        entry = installed[name]
+        each, faults = examine_plugin(
+            entry, plugin, selection.names, selection.sections.get(name), environ
+        )
+        problems.extend(faults)
+        if each is not None:
+            loaded.append(each)
+    folder = config_dir if config_dir is not None else Path()
+    found_there, silent = collect_contributions(loaded, config_dir=folder, environ=environ)
+    collisions = check_contributions(found_there, taken=taken, servers=servers)
+    return tuple(loaded), [*problems, *silent, *collisions]
+
+
+def examine_plugin(
+    entry: Installed,
+    plugin: Plugin,
+    names: Sequence[str],
+    section: Section | None,
+    environ: Mapping[str, str],
+) -> tuple[Enabled | None, list[Problem]]:
+    """One plugin by itself: ready to run, or what is wrong with it.
+
+    Args:
+        entry: where it was found.
+        plugin: imported.
+        names: everything that is enabled, in order.
+        section: what is written for it.
+        environ: the environment.
+    """
+    problems = check_declaration(entry.name, plugin, names, bundled=entry.bundled)
+    if problems:
+        return None, problems
+    secrets_of(plugin, environ, problems)
+    config = _config(plugin, section, problems)
+    return (None if problems else Enabled(plugin, config, entry.bundled)), problems
 
 
 def _config(

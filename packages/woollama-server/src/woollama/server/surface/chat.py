@@ -35,9 +35,13 @@ DROPPED_HEADER = "x-woollama-dropped"
 _encoder = msgspec.json.Encoder()
 
 
-def completion(reply: Reply, *, reasoning: str) -> bytes:
-    """A whole reply as a ``chat.completion``; the thinking stands under ``reasoning``."""
-    return _encoder.encode(reply.to_openai(reasoning=reasoning))
+def completion(reply: Reply, *, reasoning: str, model: str | None = None) -> bytes:
+    """A whole reply as a ``chat.completion``; the thinking stands under ``reasoning``.
+
+    ``model`` is shown when the provider names none.
+    """
+    shown = reply.model if reply.model is not None else model
+    return _encoder.encode(reply.to_openai(model=shown, reasoning=reasoning))
 
 
 def error_event(error: WoollamaError) -> bytes:

@@ -43,7 +43,7 @@ async def answer_run(
         if not call.stream:
             reply, dropped = await finished_reply(events)
             _count(log, reply)
-            body = completion(reply, reasoning=reasoning)
+            body = completion(reply, reasoning=reasoning, model=shown_model)
             await send_bytes(send, body, headers=_headers(dropped))
             return
         writer = RunWriter(model=shown_model, reasoning=reasoning, include_usage=include_usage)
