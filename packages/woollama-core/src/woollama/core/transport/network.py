@@ -1,7 +1,11 @@
 """What both transports share: proxies, and the words for a failure."""
 
+import os
+import socket
 import urllib.request
+from collections.abc import Iterator
 from ipaddress import ip_address
+from typing import cast
 from urllib.parse import SplitResult, urlsplit
 
 from woollama.core.errors import TransportError
@@ -168,11 +172,39 @@ def _origin(url: str) -> str:
 
 
 def _reason(error: BaseException | str) -> str:
+    """Why, in a few words: the system's own, else the first that a library has for it."""
+    if isinstance(error, str):
+        return _plain(error)
+    causes = list(_causes(error))
+    words = [_words_of_the_system(each) for each in causes]
     # Some libraries wrap an error without repeating its words.
-    named = type(error).__name__
-    while True:
-        text = " ".join(str(error).split()).rstrip(".")
-        inner = None if isinstance(error, str) else error.__cause__ or error.__context__
-        if text or inner is None:
-            return text or named
-        error = inner
+    found = [*filter(None, words), *filter(None, map(_plain, causes))]
+    return found[0] if found else type(error).__name__
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The error and what is behind it; of several tries that failed, the first."""
+    inner: BaseException | None = error
+    while inner is not None:
+        yield inner
+        behind = inner.__cause__ or inner.__context__
+        if isinstance(inner, BaseExceptionGroup):
+            behind = cast("BaseExceptionGroup[BaseException]", inner).exceptions[0]
+        inner = behind
+
+
+def _plain(error: object) -> str:
+    return " ".join(str(error).split()).rstrip(".")
+
+
+def _words_of_the_system(error: BaseException) -> str:
+    """What it has for an error: ``connection refused``, and not ``[Errno 111] Connect call …``."""
+    if not isinstance(error, OSError) or error.errno is None:
+        return ""
+    if hasattr(error, "library"):
+        # One of TLS has numbers of its own; ``ssl`` is not imported for its name alone.
+        words = str(getattr(error, "reason", None) or "").lower().replace("_", " ")
+        verdict = getattr(error, "verify_message", None)
+        return ": ".join(filter(None, ("TLS", words, verdict)))
+    words = error.strerror if isinstance(error, socket.gaierror) else os.strerror(error.errno)
+    return words[:1].lower() + words[1:] if words else ""
