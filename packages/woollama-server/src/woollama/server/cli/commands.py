@@ -24,6 +24,9 @@ _COMMANDS = LazyCommands(
         "patterns": Place(
             "woollama.server.cli.patterns:patterns", "List the recipes and patterns, or show one."
         ),
+        "plugins": Place(
+            "woollama.server.cli.plugins:plugins", "List the plugins, or show what one declares."
+        ),
         "check-config": Place(
             "woollama.server.cli.check_config:check_config", "Check the configuration files."
         ),
