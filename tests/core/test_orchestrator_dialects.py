@@ -1,5 +1,6 @@
 """One recipe with function tools against the strict fake of every dialect: the same story."""
 
+import json
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -9,7 +10,7 @@ import pytest
 from tests.core.scripted import FAKES, HI, Scripted, call, recipe
 from woollama.core import FunctionTools, ToolResult, orchestrate, orchestrate_events, tool
 from woollama.core.canonical import Usage
-from woollama.core.testing.fake import say
+from woollama.core.testing.fake import FakeReply, say
 from woollama.core.wire import DIALECTS
 
 ALL = pytest.mark.parametrize("dialect", sorted(DIALECTS))
@@ -128,3 +129,41 @@ async def test_an_image_of_a_result_is_taken_in_every_dialect(dialect: str) -> N
     final = await orchestrate(recipe("photo"), [HI], [photo], **up.call)
     assert "A dot." == final["choices"][0]["message"]["content"]
     assert png.encode() in up.fake.requests[1].body
+
+
+BROKEN = '{"a": 2, "b"'
+EVENTS: tuple[dict[str, Any], ...] = (
+    {"type": "message_start", "message": {"id": "msg_1", "model": "m", "usage": {}}},
+    {
+        "type": "content_block_start",
+        "index": 0,
+        "content_block": {"type": "tool_use", "id": "toolu_1", "name": "math__add", "input": {}},
+    },
+    {
+        "type": "content_block_delta",
+        "index": 0,
+        "delta": {"type": "input_json_delta", "partial_json": BROKEN},
+    },
+    {"type": "content_block_stop", "index": 0},
+    {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 1}},
+    {"type": "message_stop"},
+)
+
+
+async def test_p_21_arguments_that_are_no_object_are_sent_as_none_and_told_to_the_model() -> None:
+    broken = FakeReply(
+        headers={"content-type": "text/event-stream"},
+        chunks=tuple(b"data: %s\n\n" % json.dumps(event).encode() for event in EVENTS),
+    )
+    up = Scripted([broken, say("I see.")], dialect="anthropic")
+    given = orchestrate_events(recipe("math.add"), [HI], FunctionTools(add), stream=True, **up.call)
+    with anyio.fail_after(5):
+        async with given:
+            events = [event async for event in given]
+    (called,) = [event for event in events if event["type"] == "tool_call"]
+    assert BROKEN == called["args"]
+    _, asked, results = up.bodies()[1]["messages"]
+    assert [{}] == [block["input"] for block in asked["content"] if block["type"] == "tool_use"]
+    (result,) = results["content"]
+    assert True is result["is_error"]
+    assert BROKEN in json.dumps(result["content"]).replace("\\", "")

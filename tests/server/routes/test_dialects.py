@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.core.wire.peers import EFFORT_WORDS, EFFORTS
+from tests.core.wire.peers import EFFORT_WORDS, EFFORTS, wire_reply
 from tests.server.routes.serving import HI, frames, serving
 from woollama.core.canonical import NOTHING
 from woollama.core.providers import ModelSettings, Provider
@@ -130,6 +130,29 @@ async def test_p_22_one_conversation_only_the_dialect_differs() -> None:
         (await asked("responses", taking, **fields)).status_code,
     ]
     assert [400, 200] == statuses
+
+
+def said(dialect: str, *, stream: bool) -> bytes:
+    """How the server of a dialect says it is warm."""
+    return wire_reply(dialect, say("It is warm."), stream=stream or dialect == "responses")
+
+
+@every_dialect
+@either_way
+async def test_p_24_a_reply_that_breaks_off_is_an_error_and_never_done(
+    dialect: str, stream: bool
+) -> None:
+    """Not streaming, nothing of it is released."""
+    body = said(dialect, stream=stream)
+    cut = FakeReply(chunks=(body[: len(body) // 2],))
+    response = await asked(dialect, KITS[dialect].fake([cut]), stream=stream)
+    assert b"[DONE]" not in response.content
+    if stream and 200 == response.status_code:
+        assert "error" in frames(response.content)[-1]
+        return
+    assert 502 == response.status_code
+    assert b"warm" not in response.content
+    assert {"error"} == response.json().keys()
 
 
 @every_dialect
