@@ -23,7 +23,7 @@ HI = [{"role": "user", "content": "hi"}]
 @pytest.fixture
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     # The line that wire/dialects.py would have.
-    monkeypatch.setattr("woollama.core.providers.provider.DIALECTS", {**DIALECTS, "toy": TOY})
+    monkeypatch.setattr("woollama.core.wire.dialects.DIALECTS", {**DIALECTS, "toy": TOY})
 
 
 @pytest.mark.usefixtures("registered")

@@ -151,7 +151,7 @@ FAULTS = [
 async def test_a_broken_dialect_is_found_out(
     name: str, broken: Dialect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("woollama.core.providers.provider.DIALECTS", {"toy": broken})
+    monkeypatch.setattr("woollama.core.wire.dialects.DIALECTS", {"toy": broken})
     kit = DialectKit(dialect=broken, make_fake=ToyFake)
     with pytest.raises((AssertionError, ProviderError)):
         await BEHAVIOURS[name](kit)

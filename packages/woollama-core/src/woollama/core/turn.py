@@ -1,9 +1,9 @@
 """One request to a target and the deltas of its reply."""
 
+import os
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from secrets import token_hex
 from types import TracebackType
 
 from woollama.core.canonical import Assembly, ChatRequest, Delta, Reply
@@ -20,7 +20,7 @@ __all__ = ["Turn", "decoded", "fetch_reply", "new_id", "open_turn"]
 
 def new_id() -> str:
     """A fresh id of 24 letters and digits."""
-    return token_hex(12)
+    return os.urandom(12).hex()
 
 
 class Turn:

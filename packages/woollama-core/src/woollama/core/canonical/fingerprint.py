@@ -1,6 +1,5 @@
 """One word for a whole request: equal for equal requests, whoever is asked (A-11, P-25)."""
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -22,6 +21,8 @@ def canonical_hash(request: ChatRequest) -> str:
     Raises:
         TypeError: a field holds something that is no JSON.
     """
+    import hashlib  # it loads OpenSSL
+
     return hashlib.sha256(_encoder.encode(_plain(request))).hexdigest()
 
 

@@ -1,17 +1,19 @@
 """Reading a configuration file: where it is, what is wrong in it, all of it at once."""
 
-import json
 import os
-import tomllib
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
-from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
 
 from woollama.core.config.variables import expand
 from woollama.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# The standard library's modules that read files are loaded by the first file that is read: programs
+# without one make up for most of this package's imports.
 
 __all__ = ["Problem", "config_dir", "read_file", "read_table", "refuse"]
 
@@ -35,7 +37,7 @@ def refuse(problems: Iterable[Problem]) -> ConfigError:
     return ConfigError("\n".join(str(problem) for problem in problems))
 
 
-def config_dir(environ: Mapping[str, str] | None = None) -> Path:
+def config_dir(environ: Mapping[str, str] | None = None) -> "Path":
     """``$WOOLLAMA_CONFIG_DIR``, else ``$XDG_CONFIG_HOME/woollama``, else ``~/.config/woollama``.
 
     An empty variable counts as unset, and so does an ``$XDG_CONFIG_HOME`` that is not absolute:
@@ -44,6 +46,8 @@ def config_dir(environ: Mapping[str, str] | None = None) -> Path:
     Raises:
         ConfigError: there is no home directory to look in.
     """
+    from pathlib import Path
+
     environ = os.environ if environ is None else environ
     own = environ.get("WOOLLAMA_CONFIG_DIR")
     base = environ.get("XDG_CONFIG_HOME", "")
@@ -59,7 +63,7 @@ def config_dir(environ: Mapping[str, str] | None = None) -> Path:
 
 
 def read_file(
-    path: Path, environ: Mapping[str, str] | None, *, named: Iterable[tuple[str, ...]] = ()
+    path: "Path", environ: Mapping[str, str] | None, *, named: Iterable[tuple[str, ...]] = ()
 ) -> dict[str, Any]:
     """A TOML or JSON file, expanded; ``{}`` when there is none.
 
@@ -94,7 +98,11 @@ def read_file(
 
 def _parse(text: str, suffix: str) -> Any:
     if suffix == ".toml":
+        import tomllib
+
         return tomllib.loads(text)
+    import json
+
     return json.loads(text, object_pairs_hook=_once) if text.strip() else {}
 
 
@@ -151,6 +159,8 @@ def read_table(
 
 
 def _unknown(key: str, fields: Iterable[str]) -> str:
+    from difflib import get_close_matches
+
     known = sorted(fields)
     near = get_close_matches(key, known, n=1)
     advice = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"

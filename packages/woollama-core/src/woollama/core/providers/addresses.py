@@ -1,13 +1,12 @@
 """Base URLs: what a path can be added to."""
 
 import re
-from urllib.parse import urlsplit
 
 from woollama.core.errors import ConfigError
 
-__all__ = ["check_address"]
+__all__ = ["check_address", "host_of"]
 
-_PLAIN = re.compile(r"https?://[a-z0-9.-]+(:[1-5]?[0-9]{1,4})?(/[A-Za-z0-9._-]*)*")
+_PLAIN = re.compile(r"https?://([a-z0-9.-]+)(:[1-5]?[0-9]{1,4})?(/[A-Za-z0-9._-]*)*")
 """Most addresses; they are looked at no further, for each call may bring its own."""
 
 
@@ -25,6 +24,8 @@ def check_address(url: str, *, owner: str) -> None:
         return
     if "@" in url.partition("://")[2].partition("/")[0]:
         raise ConfigError(f"{owner}: base_url may not hold a user or password: use 'headers'.")
+    from urllib.parse import urlsplit  # it loads ipaddress; plain addresses do without
+
     try:
         parts = urlsplit(url)
         _ = parts.port  # read here, where it may be none
@@ -37,3 +38,17 @@ def check_address(url: str, *, owner: str) -> None:
             f"{owner}: base_url {url!r} is no address to add a path to.",
             hint="Write it as http://host:port/v1 or https://host/v1.",
         )
+
+
+def host_of(url: str) -> str | None:
+    """The host of an address, in lower case; None when it has none.
+
+    Raises:
+        ValueError: it is no address.
+    """
+    plain = _PLAIN.fullmatch(url)
+    if plain is not None:
+        return plain[1]
+    from urllib.parse import urlsplit
+
+    return urlsplit(url).hostname

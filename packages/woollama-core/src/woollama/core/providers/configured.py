@@ -2,9 +2,8 @@
 
 import logging
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import msgspec
 
@@ -14,6 +13,9 @@ from woollama.core.errors import ConfigError
 from woollama.core.providers.builtin import builtin_providers
 from woollama.core.providers.provider import Credential, Kind, ModelSettings, Provider
 from woollama.core.wire import WireSettings
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = [
     "InferencerTable",
@@ -162,7 +164,7 @@ class InferencerTable(msgspec.Struct, omit_defaults=True):
     virtual: dict[str, str] | None = None
 
 
-def read_inferencers(path: Path | None, environ: Mapping[str, str]) -> tuple[Provider, ...]:
+def read_inferencers(path: "Path | None", environ: Mapping[str, str]) -> tuple[Provider, ...]:
     """The built-in providers with the file put over them; a missing file changes nothing.
 
     Raises:
@@ -176,7 +178,7 @@ def read_inferencers(path: Path | None, environ: Mapping[str, str]) -> tuple[Pro
 
 
 def check_inferencers(
-    path: Path, environ: Mapping[str, str]
+    path: "Path", environ: Mapping[str, str]
 ) -> tuple[tuple[Provider, ...], list[Problem]]:
     """As ``read_inferencers``, but the problems are returned beside what could be read."""
     providers = {provider.name: provider for provider in builtin_providers(environ)}

@@ -4,15 +4,14 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 import msgspec
 
 from woollama.core.canonical import NOTHING, Capabilities, Value
 from woollama.core.errors import ConfigError
-from woollama.core.providers.addresses import check_address
+from woollama.core.providers.addresses import check_address, host_of
 from woollama.core.providers.keys import name_of_place, place_key
-from woollama.core.wire import DIALECTS, Dialect, WireSettings
+from woollama.core.wire import Dialect, WireSettings
 
 __all__ = ["Credential", "Inferencer", "Kind", "ModelSettings", "Provider"]
 
@@ -158,6 +157,8 @@ class Provider(_Positional, frozen=True, kw_only=True):
                 f"Model {self.name}/{model} may not set the dialect {own.dialect!r}: its provider "
                 f"sets {self.dialect!r} for all its models."
             )
+        from woollama.core.wire.dialects import DIALECTS  # loaded by the first that is spoken
+
         dialect = DIALECTS.get(name or "compatible")
         if dialect is None or (dialect.family != self.kind):
             known = sorted(d.name for d in DIALECTS.values() if d.family == self.kind)
@@ -263,8 +264,8 @@ class Provider(_Positional, frozen=True, kw_only=True):
         credential = self.credential
         if given or credential is None:
             return given or None
-        host = urlsplit(url or self.base_url).hostname
-        hosts = [name.lower() for name in credential.hosts] or [urlsplit(self.base_url).hostname]
+        host = host_of(url or self.base_url)
+        hosts = [name.lower() for name in credential.hosts] or [host_of(self.base_url)]
         if host not in hosts:
             raise ConfigError(
                 f"The key of provider {self.name!r} may go to {', '.join(map(str, hosts))} only, "

@@ -2,9 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
-from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -13,6 +11,9 @@ from woollama.core.providers.builtin import BUILTIN, builtin_providers
 from woollama.core.providers.configured import provider_from_table, read_inferencers
 from woollama.core.providers.provider import Provider
 from woollama.core.providers.target import Target
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["ModelRegistry", "provider_names"]
 
@@ -63,7 +64,7 @@ class ModelRegistry:
 
     @classmethod
     def from_config(
-        cls, path: Path | None = None, environ: Mapping[str, str] | None = None
+        cls, path: "Path | None" = None, environ: Mapping[str, str] | None = None
     ) -> "ModelRegistry":
         """The built-in providers with ``inferencers.toml`` put over them, read anew each time.
 
@@ -137,6 +138,8 @@ class ModelRegistry:
         return Target(provider, rest)
 
     def _unknown(self, model: str, name: str) -> str:
+        from difflib import get_close_matches
+
         near = get_close_matches(name, self._providers, n=1)
         advice = f" Did you mean {near[0]!r}?" if near else ""
         known = ", ".join(self._providers) or "none"

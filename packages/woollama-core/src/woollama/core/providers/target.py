@@ -9,7 +9,6 @@ from woollama.core.errors import CannotEncode, RequestError
 from woollama.core.providers.addresses import check_address
 from woollama.core.providers.keys import place_key
 from woollama.core.providers.provider import ModelSettings, Provider
-from woollama.core.tools.schemas import shape_tools
 from woollama.core.wire import Dialect, WireRequest, WireSettings
 from woollama.core.wire.refusals import asks_for_nothing
 
@@ -126,7 +125,11 @@ class Target:
         changes = {key: value for key, value in changes.items() if value is not None}
         if changes:
             params = msgspec.structs.replace(params, **changes)
-        tools = shape_tools(request.tools, self.settings.schema_mode)
+        tools = request.tools
+        if tools and self.settings.schema_mode != "as_is":
+            from woollama.core.tools.schemas import shape_tools  # few providers need it
+
+            tools = shape_tools(tools, self.settings.schema_mode)
         return msgspec.structs.replace(request, model=self.model, params=params, tools=tools)
 
     def _check_reply(self, request: ChatRequest) -> None:

@@ -6,7 +6,6 @@ touch it.
 
 import asyncio
 from collections.abc import AsyncGenerator
-from importlib.util import find_spec
 
 from anyio.lowlevel import RunVar, checkpoint
 
@@ -19,6 +18,8 @@ _kept: RunVar[tuple[Transport, AsyncGenerator[None]] | None] = RunVar("woollama_
 
 def make_transport() -> Transport:
     """A transport for the running loop: the fast one on asyncio when its extra is installed."""
+    from importlib.util import find_spec
+
     if _on_asyncio() and find_spec("aiohttp") is not None:
         # HTTP libraries cost most of the import time of this package: loaded on first use.
         from woollama.core.transport.fast import FastTransport

@@ -1,5 +1,7 @@
 """Canonical values to wire bytes and back, one module a dialect, without any I/O."""
 
+from typing import TYPE_CHECKING, Any
+
 from woollama.core.wire.codec import (
     Bearer,
     Codec,
@@ -12,7 +14,9 @@ from woollama.core.wire.codec import (
     WireRequest,
     WireSettings,
 )
-from woollama.core.wire.dialects import DIALECTS
+
+if TYPE_CHECKING:
+    from woollama.core.wire.dialects import DIALECTS
 
 __all__ = [
     "DIALECTS",
@@ -27,3 +31,12 @@ __all__ = [
     "WireRequest",
     "WireSettings",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """``DIALECTS``, loaded by its first use: the languages make up a third of this package."""
+    if name != "DIALECTS":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from woollama.core.wire.dialects import DIALECTS
+
+    return DIALECTS

@@ -1,7 +1,6 @@
 """Errors as providers write them, in every shape known (wire README, section 7)."""
 
 from collections.abc import Callable, Mapping
-from email.utils import parsedate_to_datetime
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -69,6 +68,8 @@ def retry_after_s(headers: Mapping[str, str], now: Callable[[], float]) -> float
     seconds = _number(text)
     if seconds is not None or text is None:
         return seconds
+    from email.utils import parsedate_to_datetime  # a tenth of this package's import time
+
     try:
         return max(0.0, parsedate_to_datetime(text).timestamp() - now())
     except ValueError:
