@@ -216,7 +216,7 @@ def test_all_problems_are_told_at_once_with_file_and_place(home: dict[str, str])
     problems = wrong(home, {"server.kind": "apache", "server.bogus": 1})
     starts = [
         f"{file}: defualt_model: unknown key; did you mean 'default_model'?",
-        f"{file}: nothing: unknown key",
+        f"{file}: nothing: unknown table; known are discovery",
         f"{file}: server.adress: unknown key; did you mean 'address'?",
         f"{file}: server.log_format: invalid enum value 'xml'",
         f"{file}: timeouts.connect: expected `float` >= 0",

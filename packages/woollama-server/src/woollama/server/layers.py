@@ -65,6 +65,10 @@ class Layers:
             self.problems.append(Problem("", "", error.message))
             return
         top = {key: value for key, value in tree.items() if key not in self._sections}
+        for name in [key for key, value in top.items() if isinstance(value, Mapping)]:
+            del top[name]
+            advice = _near(name, filter(None, self._sections))
+            self.problems.append(Problem(file, name, f"unknown table; {advice}"))
         self._add_table("", top, file)
         for name in self._sections:
             if name and name in tree:
