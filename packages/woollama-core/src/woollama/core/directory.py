@@ -29,7 +29,7 @@ class Directory:
     def __init__(self, registry: ModelRegistry, catalog: PatternCatalog | None = None) -> None:
         """Looks names up in both."""
         self.registry = registry
-        self.catalog = catalog if catalog is not None else PatternCatalog()
+        self.catalog: PatternCatalog = catalog if catalog is not None else PatternCatalog()
 
     def find(self, model: str, *, known: Iterable[str] = ()) -> Target | FoundPattern:
         """What answers for a model name.

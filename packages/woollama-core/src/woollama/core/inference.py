@@ -42,14 +42,14 @@ class _Call:
     ) -> None:
         registry = registry if registry is not None else ModelRegistry.builtin()
         target = _resolve(registry, model).at(base_url)
-        self.request = _request(target.model, messages, options, params, stream=stream)
+        self.request: ChatRequest = _request(target.model, messages, options, params, stream=stream)
         # ``params`` may replace any field, the model's name among them.
         renamed = self.request.model != target.model
-        self.target = Target(target.provider, self.request.model) if renamed else target
-        self.api_key = api_key
+        self.target: Target = Target(target.provider, self.request.model) if renamed else target
+        self.api_key: str | None = api_key
         self._transport = transport
-        self.timeouts = timeouts if timeouts is not None else _DEFAULT_TIMEOUTS
-        self.retries = retries if retries is not None else NO_RETRIES
+        self.timeouts: Timeouts = timeouts if timeouts is not None else _DEFAULT_TIMEOUTS
+        self.retries: Retries = retries if retries is not None else NO_RETRIES
         # The key is looked for now, so that a missing one is named by the call itself.
         check_key(target.provider.find_key(api_key), owner=target.provider.name)
 

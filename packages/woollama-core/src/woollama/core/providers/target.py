@@ -33,10 +33,10 @@ class Target:
 
     def __init__(self, provider: Provider, model: str) -> None:
         """Looks the dialect and the model's settings up once."""
-        self.provider = provider
-        self.model = model
+        self.provider: Provider = provider
+        self.model: str = model
         self.dialect: Dialect = provider.dialect_for(model)
-        self.declared = provider.model_settings.get(model, _NOT_DECLARED)
+        self.declared: ModelSettings = provider.model_settings.get(model, _NOT_DECLARED)
         self._settings: WireSettings | None = None
 
     def __iter__(self) -> Iterator[Provider | str]:

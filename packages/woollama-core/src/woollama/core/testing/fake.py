@@ -168,7 +168,7 @@ class FakeTransport:
         """All requests, whatever their address, go to ``fake``."""
         self.fake = fake
         self.timeouts: Timeouts | None = None
-        self.open_replies = 0
+        self.open_replies: int = 0
 
     @asynccontextmanager
     async def open(

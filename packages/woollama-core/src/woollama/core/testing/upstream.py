@@ -78,8 +78,8 @@ class Connection:
         """Accepted, and nothing read yet."""
         self.number = number
         self.requests = 0
-        self.gone = anyio.Event()
-        self.open = True
+        self.gone: anyio.Event = anyio.Event()
+        self.open: bool = True
         self._stream = stream
         self._received = bytearray()
         self._more = anyio.Event()

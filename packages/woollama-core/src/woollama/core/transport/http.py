@@ -176,7 +176,12 @@ class _Limits:
         whole = timeouts.whole
         self._end = anyio.current_time() + whole if whole is not None else None
         # Looked at by httpx2 at each step: no limit on a read before the reply's head is here.
-        self.steps = {"connect": timeouts.connect, "read": None, "write": None, "pool": None}
+        self.steps: dict[str, float | None] = {
+            "connect": timeouts.connect,
+            "read": None,
+            "write": None,
+            "pool": None,
+        }
 
     def before_first_byte(self) -> tuple[float, str]:
         """How long to wait for the reply's head, and what to say when it does not come."""

@@ -37,7 +37,7 @@ class ChatPassage:
 
     def __init__(self) -> None:
         """Nothing has passed."""
-        self.ended = False
+        self.ended: bool = False
         self.fault: InferenceError | None = None
         self._rest = bytearray()
         self._begun = False

@@ -20,7 +20,7 @@ class EventSplitter:
         self._buffer = bytearray()
         self._searched = 0
         self._after_cr = False
-        self.foreign = False
+        self.foreign: bool = False
         """Whether a line came that no event stream has."""
 
     def feed(self, data: bytes) -> list[bytes]:
