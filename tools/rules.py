@@ -1,9 +1,9 @@
 """Which wire rules no test names: `uv run python -m tools.rules`.
 
 The rules are the tables of docs/reference/wire-rules.md. A rule is covered by a test whose name
-begins with it (`test_re_5_…`, also `test_a_2_and_a_3_…`) or whose docstring cites it (`RE-5`,
-`R-12 to R-16`), or by a golden exchange that lists it under `covers`. Exits with 1 when a rule is
-not covered, or when something cites a rule that the page does not have.
+begins with it (`test_re_5_…`, also `test_a_2_and_a_3_…` and `test_n_9_p_21_…`) or whose docstring
+cites it (`RE-5`, `R-12 to R-16`), or by a golden exchange that lists it under `covers`. Exits with
+1 when a rule is not covered, or when something cites a rule that the page does not have.
 """
 
 import ast
@@ -20,7 +20,9 @@ LETTERS = ("A", "AE", "C", "CB", "N", "O", "OC", "OL", "R", "RE")
 _ONE = rf"({'|'.join(sorted(LETTERS, key=len, reverse=True))})-(\d\d?)"
 _ROW = re.compile(rf"^\| {_ONE} \| (.*) \|$", re.MULTILINE)
 _CITED = re.compile(rf"(?<![\w-]){_ONE}(?: to (?:[A-Z]+-)?(\d\d?))?(?![\w-])")
-_NAMED = re.compile(rf"(?:^test|_and)_({'|'.join(LETTERS).lower()})_(\d\d?)(?=_|$)")
+_RULE = rf"_({'|'.join(LETTERS).lower()})_(\d\d?)(?=_|$)"
+# What a name begins with: rules, and promises (P) and rulings (RU) among them.
+_BEGINNING = re.compile(rf"^test(?:(?:_and)?(?:{_RULE}|_(?:p|ru)_\d\d?(?=_|$)))+")
 
 Covered = dict[str, list[str]]
 
@@ -35,7 +37,9 @@ def read_page(text: str) -> tuple[dict[str, str], dict[str, str]]:
 
 def rules_of_name(name: str) -> list[str]:
     """The rules that the name of a test begins with."""
-    return [f"{letters.upper()}-{number}" for letters, number in _NAMED.findall(name)]
+    beginning = _BEGINNING.match(name)
+    found = re.findall(_RULE, beginning[0]) if beginning else []
+    return [f"{letters.upper()}-{number}" for letters, number in found]
 
 
 def rules_in(text: str) -> list[str]:
