@@ -44,20 +44,8 @@ Behaviour = Callable[[DialectKit], Awaitable[None]]
 
 _MODES = (False, True)
 _KEY = "sk-of-the-contract"
-_SYSTEM = {"role": "system", "content": "Be exact."}
-_QUESTION = {"role": "user", "content": "How warm is it in Rome and in Oslo?"}
-_TOOL = {
-    "type": "function",
-    "function": {
-        "name": "look",
-        "description": "Looks at a thermometer.",
-        "parameters": {
-            "type": "object",
-            "properties": {"city": {"type": "string"}},
-            "required": ["city"],
-        },
-    },
-}
+_INSTRUCTION = "Be exact."
+_QUESTION = "How warm is it in Rome and in Oslo?"
 _ROME = ToolCall(id="call_1", function=FunctionCall(name="look", arguments='{"city":"Rome"}'))
 _OSLO = ToolCall(id="call_2", function=FunctionCall(name="look", arguments='{"city":"Oslo"}'))
 _PNG = (
@@ -71,12 +59,12 @@ async def check_text(kit: DialectKit) -> None:
     """A question and a system prompt are taken, the key in its place, and the text comes back."""
     for stream in _MODES:
         fake = kit.fake([say(_WARM)], key=_KEY)
-        messages = [_SYSTEM, _QUESTION]
+        messages = [{"role": "system", "content": _INSTRUCTION}, _user()]
         reply = await kit.ask(fake, stream=stream, api_key=_KEY, messages=messages)
         _same(_WARM, reply.message.content)
         _same("stop", reply.finish_reason)
         (request,) = fake.requests
-        for said in (_SYSTEM["content"], _QUESTION["content"], kit.model):
+        for said in (_INSTRUCTION, _QUESTION, kit.model):
             assert said.encode() in request.body, f"{said!r} is not in {request.body!r}"
         places = [name for name, value in request.headers.items() if _KEY in value]
         _same(1, len(places))
@@ -111,12 +99,12 @@ async def check_reasoning(kit: DialectKit) -> None:
     """Thinking comes apart from the text, and a history that holds it is taken."""
     for stream in _MODES:
         fake = kit.fake([say(_WARM, reasoning="Let me look."), say("Bye.")])
-        deltas = await kit.deltas(fake, stream=stream, messages=[_QUESTION])
+        deltas = await kit.deltas(fake, stream=stream, messages=[_user()])
         thought = "".join(delta.text for delta in deltas if isinstance(delta, ReasoningDelta))
         _same("Let me look.", thought)
         reply = assemble(deltas)
         _same((_WARM, "Let me look."), (reply.message.content, reply.message.reasoning))
-        history = [_QUESTION, _said(reply), {"role": "user", "content": "Thanks."}]
+        history = [_user(), _said(reply), _user("Thanks.")]
         _same("Bye.", (await kit.ask(fake, stream=stream, messages=history)).message.content)
 
 
@@ -230,10 +218,29 @@ BEHAVIOURS: Mapping[str, Behaviour] = MappingProxyType(
 """The contract: a name and a check for each behaviour."""
 
 
+def _user(text: str = _QUESTION) -> dict[str, Any]:
+    return {"role": "user", "content": text}
+
+
+def _tool() -> dict[str, Any]:
+    return {
+        "type": "function",
+        "function": {
+            "name": "look",
+            "description": "Looks at a thermometer.",
+            "parameters": {
+                "type": "object",
+                "properties": {"city": {"type": "string"}},
+                "required": ["city"],
+            },
+        },
+    }
+
+
 async def _tool_story(kit: DialectKit, calls: list[ToolCall]) -> None:
     for stream in _MODES:
         fake = kit.fake([say(calls=calls), say(_WARM)])
-        reply = await kit.ask(fake, stream=stream, messages=[_QUESTION], tools=[_TOOL])
+        reply = await kit.ask(fake, stream=stream, messages=[_user()], tools=[_tool()])
         _same("tool_calls", reply.finish_reason)
         found = reply.message.tool_calls
         _same([call.name for call in calls], [call.name for call in found])
@@ -246,8 +253,8 @@ async def _tool_story(kit: DialectKit, calls: list[ToolCall]) -> None:
             {"role": "tool", "tool_call_id": call.id, "content": f"{30 - i} degrees"}
             for i, call in enumerate(found)
         ]
-        history = [_QUESTION, _said(reply), *results]
-        reply = await kit.ask(fake, stream=stream, messages=history, tools=[_TOOL])
+        history = [_user(), _said(reply), *results]
+        reply = await kit.ask(fake, stream=stream, messages=history, tools=[_tool()])
         _same(_WARM, reply.message.content)
         first, second = (request.body for request in fake.requests)
         assert b"Looks at a thermometer." in first, "the tool was not offered"
@@ -263,7 +270,7 @@ def _said(reply: Reply) -> dict[str, Any]:
 def _bytes_of(kit: DialectKit, reply: Reply, *, stream: bool) -> tuple[bytes, ...]:
     """How the fake says ``reply`` when a request of ours asks for it."""
     target = kit.target()
-    hi = request_from_openai({"model": kit.model, "messages": [_QUESTION]})
+    hi = request_from_openai({"model": kit.model, "messages": [_user()]})
     wire = target.authorize(target.encode(hi, stream=stream), "k")
     path = "/" + wire.url.split("/", 3)[3]
     answer = kit.fake([reply]).answer(
