@@ -96,7 +96,7 @@ def test_one_shows_everything_that_it_declares(
         "requires          base",
         "providers         acme-models",
         "pattern backends  acme",
-        "setting           url = required",
+        "setting           url, required",
         "secret            ACME_KEY: required, set",
     ):
         assert line in shown.splitlines()

@@ -117,7 +117,7 @@ def _print_one(view: PluginView) -> None:
         ("api version", "" if view.api_version is None else str(view.api_version)),
         ("requires", ", ".join(view.requires)),
         *((kind.replace("_", " "), ", ".join(names)) for kind, names in view.details.items()),
-        *(("setting", f"{key} = {default}") for key, default in view.settings.items()),
+        *(("setting", f"{key}, {default}") for key, default in view.settings.items()),
         *(("secret", f"{env}: {state}") for env, state in view.secrets.items()),
         *(("problem", problem) for problem in view.problems),
         *(("doubt", doubt) for doubt in view.doubts),

@@ -6,18 +6,20 @@
 values, do not count as changes.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import msgspec
 from anyio.abc import TaskGroup
 
-from woollama.core.canonical import NOTHING, Value
+from woollama.core.canonical import NOTHING, Message, RunEvent, Value
 from woollama.core.patterns import PatternBackend
 from woollama.core.providers import Provider
 from woollama.core.tools import ToolProvider
 from woollama.core.transport import Timeouts, Transport
+from woollama.server.plugins.models import no_models
 
 __all__ = [
     "PLUGIN_API_VERSION",
@@ -28,6 +30,7 @@ __all__ = [
     "PluginContext",
     "PluginRoute",
     "ProvidedProvider",
+    "RunModel",
     "Secret",
     "SecretText",
 ]
@@ -100,6 +103,34 @@ class Health(Value, frozen=True, kw_only=True):
     detail: str = ""
 
 
+class RunModel(Protocol):
+    """Runs a model of the daemon's, whoever provides it; what ``open_run`` of a backend returns."""
+
+    def __call__(
+        self,
+        model: str,
+        messages: Sequence[Message],
+        *,
+        system: str | None = None,
+        params: Mapping[str, Any] = NOTHING,
+        stream: bool = False,
+    ) -> AbstractAsyncContextManager[AsyncIterator[RunEvent]]:
+        """The events of one request without tools.
+
+        Args:
+            model: ``<provider>/<model>``.
+            messages: the conversation.
+            system: the system prompt before it.
+            params: fields of the request, as ``temperature``.
+            stream: whether deltas are wanted, as they come.
+
+        Raises:
+            UnknownModel: no provider has the model.
+            RequestError: the request cannot be made as asked.
+        """
+        ...
+
+
 HealthCheck = Callable[[], Awaitable[Health]]
 """Asked when somebody wants to know; has two seconds. What it raises counts as not healthy."""
 
@@ -118,6 +149,7 @@ class PluginContext(Value, frozen=True, kw_only=True):
         environ: the environment, ``.env`` included.
         timeouts: how long the daemon waits for a provider.
         body_limit_bytes: the longest request body that a route should take.
+        run: runs one of the daemon's models, once the daemon has begun.
     """
 
     config: Any
@@ -129,6 +161,7 @@ class PluginContext(Value, frozen=True, kw_only=True):
     environ: Mapping[str, str] = NOTHING
     timeouts: Timeouts = Timeouts()
     body_limit_bytes: int = _BODY_LIMIT_BYTES
+    run: RunModel = no_models
 
     def __repr__(self) -> str:
         """Neither configuration nor environment: both can hold secrets."""

@@ -28,7 +28,7 @@ class PluginView(Value, frozen=True, kw_only=True):
         place: ``module:factory``.
         summary, api_version, requires, contributes: its own words; None and empty where it was not
             imported. ``contributes`` are kinds of things.
-        settings: by key of its section: ``required``, or the default as JSON.
+        settings: by key of its section: ``required``, or ``default`` and the default as JSON.
         secrets: by variable: whether it is required, and whether it is set.
         details: what it contributes, by kind, each by its name.
         problems: what keeps it from running.
@@ -155,7 +155,7 @@ def _settings(plugin: Plugin) -> dict[str, str]:
     if shape is None:
         return {}
     return {
-        field.encode_name: "required" if field.required else _default(field)
+        field.encode_name: "required" if field.required else f"default {_default(field)}"
         for field in msgspec.structs.fields(shape)
     }
 

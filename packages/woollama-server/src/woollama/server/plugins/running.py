@@ -15,6 +15,8 @@ from anyio.abc import TaskGroup, TaskStatus
 from woollama.core.canonical import NOTHING, Value
 from woollama.core.errors import ConfigError, WoollamaError
 from woollama.core.patterns import PatternBackend
+from woollama.core.providers import ModelRegistry
+from woollama.core.retries import NO_RETRIES, Retries
 from woollama.core.scopes import open_tasks
 from woollama.core.transport import Timeouts, Transport
 from woollama.server.plugins.checks import secrets_of
@@ -27,6 +29,7 @@ from woollama.server.plugins.contract import (
 )
 from woollama.server.plugins.contributions import Contributions, contributions_of
 from woollama.server.plugins.installed import Enabled
+from woollama.server.plugins.models import ModelRunner, no_models
 
 __all__ = ["RunningPlugins", "open_plugins"]
 
@@ -51,6 +54,11 @@ class RunningPlugins(Value, frozen=True, kw_only=True):
     def providers(self) -> tuple[ProvidedProvider, ...]:
         """The providers of all."""
         return tuple(found for each in self.contributions for found in each.providers)
+
+    @property
+    def own_transports(self) -> dict[str, Transport]:
+        """By the name of a provider that a plugin brings, how it is reached."""
+        return {each.provider.name: each.transport for each in self.providers}
 
     @property
     def pattern_backends(self) -> tuple[PatternBackend, ...]:
@@ -116,6 +124,8 @@ async def open_plugins(
     environ: Mapping[str, str] = NOTHING,
     timeouts: Timeouts = Timeouts(),  # noqa: B008 - an immutable value
     body_limit_bytes: int = _BODY_LIMIT_BYTES,
+    registry: ModelRegistry | None = None,
+    retries: Retries = NO_RETRIES,
 ) -> AsyncGenerator[RunningPlugins]:
     """Runs plugins that ``load_plugins`` has checked; leaving the context tears them down.
 
@@ -127,11 +137,17 @@ async def open_plugins(
         environ: the environment.
         timeouts: how long the daemon waits for a provider.
         body_limit_bytes: the longest request body.
+        registry: takes the providers of the plugins, and has the models they may run; None is none.
+        retries: of requests to those models.
 
     Raises:
         ConfigError: a ``setup`` failed or took too long.
         WoollamaError: what a ``setup`` raised.
     """
+    own: dict[str, Transport] = {}
+    run = no_models
+    if registry is not None:
+        run = ModelRunner(registry, own, transport, timeouts=timeouts, retries=retries)
     async with open_tasks() as keepers, AsyncExitStack() as stack:
         contributions: list[Contributions] = []
         contexts: list[tuple[Plugin, PluginContext]] = []
@@ -149,13 +165,19 @@ async def open_plugins(
                 environ=environ,
                 timeouts=timeouts,
                 body_limit_bytes=body_limit_bytes,
+                run=run,
             )
             contexts.append((each.plugin, context))
             contributions.append(_with_health(contributions_of(each, context), life))
+        running = RunningPlugins(contributions=tuple(contributions))
+        own.update(running.own_transports)
+        if registry is not None:
+            for provided in running.providers:
+                registry.add(provided.provider)
         for plugin, context in contexts:
             await _set_up(plugin, context)
             stack.push_async_callback(_tear_down, plugin, context)
-        yield RunningPlugins(contributions=tuple(contributions))
+        yield running
 
 
 def _with_health(found: Contributions, life: _Life) -> Contributions:
