@@ -128,7 +128,7 @@ def _bind_unix(
     except AlreadyServed:
         raise BindError(
             f"a woollama already listens on {place}; stop it, or give this one another socket "
-            "with WOOLLAMA_SERVER__UDS (a path, or off)",
+            "with --uds (a path, or off)",
             exit_code=EXIT_TAKEN,
         ) from None
     except NoSocket as error:

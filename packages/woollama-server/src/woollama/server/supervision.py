@@ -303,7 +303,8 @@ class Supervisor(Generic[T]):
 
     def _tell(self, run: _Run[T], state: ChildState) -> None:
         elapsed_s = anyio.current_time() - run.begun_at
-        _log.info("%s: %s (pid %s, %.2f s)", self.name, state, run.pid, elapsed_s)
+        pid = "" if run.pid is None else f"pid {run.pid}, "
+        _log.info("%s: %s (%s%.2f s)", self.name, state, pid, elapsed_s)
         if self._on_event is not None:
             self._on_event(
                 ChildEvent(name=self.name, state=state, pid=run.pid, elapsed_s=elapsed_s)
