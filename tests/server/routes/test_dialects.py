@@ -132,6 +132,21 @@ async def test_p_22_one_conversation_only_the_dialect_differs() -> None:
     assert [400, 200] == statuses
 
 
+@every_dialect
+@either_way
+async def test_p_3_the_size_of_the_context_is_ollamas_or_refused_by_name(
+    dialect: str, stream: bool
+) -> None:
+    fake = KITS[dialect].fake([say("ok")])
+    response = await asked(dialect, fake, options={"num_ctx": 8192}, stream=stream)
+    if dialect == "ollama":
+        assert 200 == response.status_code
+        assert {"num_ctx": 8192} == body_of(fake)["options"]
+    else:
+        param = response.json()["error"]["param"]
+        assert (400, "options", []) == (response.status_code, param, fake.requests)
+
+
 def said(dialect: str, *, stream: bool) -> bytes:
     """How the server of a dialect says it is warm."""
     return wire_reply(dialect, say("It is warm."), stream=stream or dialect == "responses")
