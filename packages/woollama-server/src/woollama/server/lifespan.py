@@ -87,11 +87,11 @@ async def open_services(
             environ=environ,
             timeouts=settings.timeouts,
             body_limit_bytes=settings.server.body_limit_bytes,
+            registry=registry,
+            retries=settings.retries,
         ) as plugins,
     ):
-        for each in plugins.providers:
-            registry.add(each.provider)
-        own = {each.provider.name: each.transport for each in plugins.providers}
+        own = plugins.own_transports
         catalog = _catalog(settings, registry, plugins, tools, transport=transport, own=own)
         yield Services(
             directory=Directory(registry, catalog),
