@@ -1,6 +1,9 @@
 """``woollama plugins``: what is installed, enabled, contributed, and what is wrong."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -141,3 +144,28 @@ def test_settings_that_cannot_be_read_are_refused_first(folder: Path) -> None:
     (folder / "woollama.toml").write_text("[server]\naddres = 1\n")
     with pytest.raises(ConfigError, match="addres"):
         run("list")
+
+
+@pytest.mark.parametrize("way", ["flag", "variable"])
+def test_the_daemon_starts_without_plugins_when_one_of_them_keeps_it_from_it(
+    tmp_path: Path, way: str
+) -> None:
+    (tmp_path / "woollama.toml").write_text('[plugins]\nenabled = ["gone"]\n')
+    kept = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")}
+    environ = {**kept, "HOME": str(tmp_path), "WOOLLAMA_CONFIG_DIR": str(tmp_path)}
+    program = "from woollama.server.cli import main; main()"
+    command = [sys.executable, "-c", program, "serve", "--port", "0", "--uds", "off"]
+    refused = subprocess.run(
+        command, env=environ, capture_output=True, text=True, timeout=30, check=False
+    )
+    assert 78 == refused.returncode
+    assert "there is no plugin 'gone'" in refused.stderr
+    if way == "flag":
+        command.append("--no-plugins")
+    else:
+        environ["WOOLLAMA_PLUGINS"] = "none"
+    with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True) as daemon:
+        assert daemon.stderr is not None
+        assert "OpenAI API at /v1" in daemon.stderr.readline()
+        daemon.terminate()
+        assert 0 == daemon.wait(20)

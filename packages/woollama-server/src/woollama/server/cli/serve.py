@@ -16,6 +16,7 @@ from woollama.server.cli.terminal import complain
 from woollama.server.door import behind_door
 from woollama.server.lifespan import open_services
 from woollama.server.log_output import open_logging
+from woollama.server.plugins.selection import OVERRIDE
 from woollama.server.runners import find_runner, run, stop_on_signals
 from woollama.server.settings import Settings
 
@@ -56,13 +57,15 @@ _FLAGS = (
     default=None,
     help="Log request and reply bodies. They hold everything that users write.",
 )
+@click.option("--no-plugins", is_flag=True, help="Start without any plugin.")
 @click.pass_context
 def serve(context: click.Context, /, **given: Any) -> None:
     """Serve every model on one address."""
     settings = begin(_flags(given))
+    environ = {**os.environ, OVERRIDE: "none"} if given["no_plugins"] else os.environ
     try:
         with open_logging(settings.server), open_binding(settings, os.environ) as binding:
-            run(lambda: _serve(settings, binding))
+            run(lambda: _serve(settings, binding, environ))
     except BindError as error:
         complain(str(error))
         context.exit(error.exit_code)
@@ -75,10 +78,10 @@ def _flags(given: Mapping[str, Any]) -> dict[str, Any]:
     return flags
 
 
-async def _serve(settings: Settings, binding: Binding) -> None:
+async def _serve(settings: Settings, binding: Binding, environ: Mapping[str, str]) -> None:
     runner = find_runner(settings.server.kind)
     stop = anyio.Event()
-    async with stop_on_signals(stop), open_services(settings) as services:
+    async with stop_on_signals(stop), open_services(settings, environ=environ) as services:
         app = behind_door(make_app(services), settings, binding.address)
         await runner(
             app,
