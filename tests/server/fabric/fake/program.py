@@ -30,7 +30,7 @@ LONG = (
     *("temperature=", "topp=", "presencepenalty=", "frequencypenalty=", "seed=", "thinking="),
     *("stream", "raw", "dry-run", "serve", "address=", "api-key="),
 )
-MODELS = ["llava", "echo", "fail", "oldfail", "silent", "noisy", "hang", "hold", "wait"]
+MODELS = ["qwen3", "llava", "echo", "fail", "oldfail", "silent", "noisy", "hang", "hold", "wait"]
 
 
 def home() -> Path:
@@ -137,7 +137,7 @@ def answer(model: str, prompt: str, attachment: str, output: str) -> int:
             sys.stderr.flush()
             (home() / "hanging.json").write_text(json.dumps([os.getpid(), left.pid]))
             time.sleep(600)
-        case "llava" | "echo":
+        case "llava" | "echo" | "qwen3":
             pass
         case _:
             return fail(f"could not find vendor for model {model}")
