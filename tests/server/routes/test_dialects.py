@@ -132,6 +132,27 @@ async def test_p_22_one_conversation_only_the_dialect_differs() -> None:
     assert [400, 200] == statuses
 
 
+THINKING_WORDS: Mapping[str, str | None] = {
+    "anthropic": None,
+    "cerebras": "reasoning",
+    "ollama": "thinking",
+    "responses": None,
+}
+
+
+@pytest.mark.parametrize("dialect", sorted(THINKING_WORDS))
+@pytest.mark.parametrize("alias", ["reasoning", "reasoning_content"])
+async def test_thinking_in_history_is_taken_under_either_name(dialect: str, alias: str) -> None:
+    """A-2, A-3: the client says it as it was told it, the provider hears its own word or none."""
+    fake = KITS[dialect].fake([say("Bye.")])
+    history = [*HI, {"role": "assistant", "content": "Warm.", alias: "Let me look."}, *HI]
+    response = await asked(dialect, fake, messages=history)
+    assert 200 == response.status_code
+    sent, word = fake.requests[0].body.decode(), THINKING_WORDS[dialect]
+    assert (word is not None) is ("Let me look." in sent)
+    assert word is None or f'"{word}":"Let me look."' in sent
+
+
 @every_dialect
 @either_way
 async def test_p_3_the_size_of_the_context_is_ollamas_or_refused_by_name(
