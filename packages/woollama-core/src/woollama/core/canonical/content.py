@@ -1,7 +1,7 @@
 """Content parts: what a message is made of when it is not plain text."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any, assert_never, cast
 
 from woollama.core.canonical.value import NOTHING, Value
 from woollama.core.errors import RequestError
@@ -181,6 +181,8 @@ def _part_to_openai(part: Part) -> dict[str, Any]:
             return {"type": "file", "file": file, **part.extra}
         case OtherPart():
             return dict(part.raw)
+        case _:
+            assert_never(part)
 
 
 def text_of(content: Content | None, *, separator: str = "") -> str:

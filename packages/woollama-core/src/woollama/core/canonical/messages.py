@@ -1,7 +1,7 @@
 """Messages of a conversation, and their OpenAI shape both ways."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, cast
+from typing import Any, Literal, assert_never, cast
 
 import msgspec
 
@@ -261,6 +261,8 @@ def message_to_openai(message: Message, *, reasoning: str = "reasoning") -> dict
             }
         case AssistantMessage():
             return _assistant_to_openai(message, reasoning)
+        case _:
+            assert_never(message)
 
 
 def _assistant_to_openai(message: AssistantMessage, reasoning: str) -> dict[str, Any]:

@@ -194,6 +194,8 @@ def _params(body: Mapping[str, Any]) -> Params:
     except msgspec.ValidationError as error:
         reason, _, place = str(error).partition(" - at `$.")
         name = place.rstrip("`") or "a parameter"
+        if name == "max_tokens" and cap is not None:
+            name = "max_completion_tokens"
         raise RequestError(f"'{name}': {reason}.", param=name) from error
 
 

@@ -1,6 +1,7 @@
 """Putting a key where a dialect reads it: the only place where a secret meets a request."""
 
 from collections.abc import Mapping
+from typing import assert_never
 
 from woollama.core.errors import ConfigError
 from woollama.core.wire import Bearer, Header, KeyPlace, NoKey
@@ -17,6 +18,8 @@ def name_of_place(place: KeyPlace) -> str:
             return name
         case NoKey():
             return "none"
+        case _:
+            assert_never(place)
 
 
 def check_key(key: str | None, *, owner: str) -> None:
@@ -57,4 +60,6 @@ def place_key(
             placed[name] = key
         case NoKey():
             pass
+        case _:
+            assert_never(place)
     return placed
