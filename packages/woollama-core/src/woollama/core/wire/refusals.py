@@ -25,6 +25,7 @@ _DEFAULTS: Mapping[str, tuple[Any, ...]] = MappingProxyType(
         "response_format": ({"type": "text"},),
         "service_tier": ("auto", "default"),
         "store": (False,),
+        "tool_choice": ("auto",),
         "top_logprobs": (0,),
         "truncation": ("disabled",),
         "verbosity": ("medium",),
