@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import pytest
 
 from woollama.core import (
@@ -100,9 +101,28 @@ def test_structured_results_follow_as_json(result: ToolResult, expected: str) ->
     assert expected == render_tool_result(result)
 
 
-@pytest.mark.parametrize("text", ['{"answer": 42}', '{ "answer" : 42.0 }'])
-def test_a_structured_result_that_a_text_says_already_is_not_said_twice(text: str) -> None:
-    assert text == render_tool_result(ToolResult(text, structured={"answer": 42}))
+@pytest.mark.parametrize(
+    ("text", "structured"),
+    [
+        ('{"answer": 42}', {"answer": 42}),
+        ('{ "answer" : 42.0 }', {"answer": 42}),
+        # A plain value as MCP's Python SDK gives it.
+        ("noon, Tuesday", {"result": "noon, Tuesday"}),
+        ("42", {"result": 42}),
+        ('"noon"', {"result": "noon"}),
+        ("noon", "noon"),
+    ],
+)
+def test_a_structured_result_that_a_text_says_already_is_not_said_twice(
+    text: str, structured: Any
+) -> None:
+    assert text == render_tool_result(ToolResult(text, structured=structured))
+
+
+@pytest.mark.parametrize("structured", [{"result": "one"}, {"result": "noon", "zone": "UTC"}])
+def test_a_structured_result_that_says_more_is_said(structured: Any) -> None:
+    told = render_tool_result(ToolResult("noon", structured=structured))
+    assert f"noon\n{msgspec.json.encode(structured).decode()}" == told
 
 
 @pytest.mark.parametrize(

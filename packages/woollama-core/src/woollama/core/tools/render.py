@@ -169,12 +169,21 @@ def _blocks(result: ToolResult) -> list[Block]:
 
 
 def _says(block: Block, structured: Any) -> bool:
-    # Servers repeat a structured result as text, for clients that do not look at it.
+    # Servers repeat a structured result as text, for clients that do not look at it. MCP's Python
+    # SDK makes one of a plain value: {"result": value}.
     text = block.get("text")
     if block.get("type") != "text" or not isinstance(text, str):
         return False
+    said = [structured]
+    match structured:
+        case {"result": value, **others} if not others:
+            said.append(value)
+        case _:
+            pass
+    if text in said:
+        return True
     try:
-        return bool(msgspec.json.decode(text) == structured)
+        return msgspec.json.decode(text) in said
     except (msgspec.DecodeError, RecursionError):
         return False
 
