@@ -14,9 +14,11 @@ from woollama.core.canonical import NOTHING
 from woollama.core.errors import RequestError, TransportError, UnknownModel
 from woollama.core.transport.base import Timeouts, Transport, WireResponse
 from woollama.core.wire.codec import WireRequest
+from woollama.server.local.forcing import force_call
 from woollama.server.local.launch import Endpoint, check_engine
 from woollama.server.local.models import BUNDLED_MODEL, LocalModel
 from woollama.server.local.residents import Resident, Residents
+from woollama.server.local.template import CHATML
 
 __all__ = ["PLACEHOLDER_URL", "LocalTransport"]
 
@@ -75,6 +77,8 @@ class LocalTransport:
             yield _ModelList(await self._refresh())
             return
         model = await self._model_of(request)
+        if model.template == CHATML and request.url == f"{PLACEHOLDER_URL}/chat/completions":
+            request = msgspec.structs.replace(request, body=force_call(request.body))
         async with self._residents.using(model) as resident, AsyncExitStack() as stack:
             yield await self._answer(stack, resident, request, timeouts)
 
