@@ -14,6 +14,7 @@ from woollama.core.scopes import open_tasks
 from woollama.core.transport import Transport
 from woollama.core.transport.default import make_transport
 from woollama.server.bundled import RECIPES
+from woollama.server.bundled.servers import with_bundled
 from woollama.server.instance import new_instance_id
 from woollama.server.mcp.config import McpConfig, load_mcp
 from woollama.server.mcp.federation import inherited_id
@@ -57,7 +58,7 @@ async def open_services(
     environ = os.environ if environ is None else environ
     registry = ModelRegistry.from_config(environ=environ)
     path = settings.config_dir / "mcp.json"
-    mcp = load_mcp(environ, path)
+    mcp = with_bundled(load_mcp(environ, path))
     enabled = load_plugins(
         settings.plugins.enabled,
         settings.plugins.tables,
@@ -66,7 +67,7 @@ async def open_services(
         environ=environ,
         config_dir=settings.config_dir,
         taken=registry.names(),
-        servers=[server.name for server in mcp.servers],
+        servers=[server.name for server in mcp.servers if not server.on_demand],
     )
     identity = settings.instance_id or inherited_id(environ, path) or new_instance_id()
     transport = make_transport()

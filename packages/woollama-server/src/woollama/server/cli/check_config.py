@@ -11,6 +11,7 @@ from woollama.core.errors import ConfigError
 from woollama.core.providers import Provider
 from woollama.core.providers.configured import check_inferencers
 from woollama.core.recipes import RecipeBook, check_recipes
+from woollama.server.bundled.servers import BUNDLED
 from woollama.server.environment import read_environment
 from woollama.server.mcp.config import McpConfig, check_mcp
 from woollama.server.plugins.loader import load_plugins
@@ -49,7 +50,7 @@ def _check(folder: Path) -> tuple[list[Problem], tuple[Problem, ...]]:
     providers, found = check_inferencers(folder / "inferencers.toml", environ)
     problems = [*_daemon(environ, mcp, providers), *found, *problems]
     book, found = check_recipes(folder / "recipes.toml")
-    servers = {server.name for server in mcp.servers} | set(mcp.skipped)
+    servers = {server.name for server in (*mcp.servers, *BUNDLED)} | set(mcp.skipped)
     names = {provider.name for provider in providers} | {"local"}
     found.extend(_loose_ends(book, str(folder / "recipes.toml"), names, servers))
     return [*problems, *found], tuple(mcp.warnings)

@@ -34,6 +34,7 @@ class McpConfig(Value, frozen=True, kw_only=True):
         path: the file, which need not exist.
         servers: those that can be tried, in the order of the file.
         skipped: entries that are wrong, by name: what and how to fix it.
+        disabled: names of entries that are kept and not used.
         warnings: what works and is perhaps not meant.
         fabric, conversation_store: these sections as they stand in the file, nothing expanded;
             None when they are not there.
@@ -42,6 +43,7 @@ class McpConfig(Value, frozen=True, kw_only=True):
     path: Path | None = None
     servers: tuple[StdioServer | HttpServer, ...] = ()
     skipped: Mapping[str, str] = NOTHING
+    disabled: tuple[str, ...] = ()
     warnings: tuple[Problem, ...] = ()
     fabric: Any = None
     conversation_store: Any = None
@@ -92,6 +94,7 @@ def _check(
         path=path,
         servers=tuple(reading.servers),
         skipped=reading.skipped,
+        disabled=tuple(reading.disabled),
         warnings=tuple(reading.warnings),
         fabric=tree.get("fabric"),
         conversation_store=tree.get("conversationStore"),
@@ -107,6 +110,7 @@ class _Reading:
         self._environ = environ
         self.servers: list[StdioServer | HttpServer] = []
         self.skipped: dict[str, str] = {}
+        self.disabled: list[str] = []
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
 
@@ -119,7 +123,9 @@ class _Reading:
         if found:
             self.problems.extend(found)
             self.skipped[name] = "; ".join(_told(problem, place) for problem in found)
-        elif entry is not None and not entry.disabled:
+        elif entry is not None and entry.disabled:
+            self.disabled.append(name)
+        elif entry is not None:
             self.servers.append(server_of(name, raw, entry))
             for where, what in doubts_of(entry, place):
                 self.warnings.append(Problem(self._file, where, what))

@@ -83,6 +83,7 @@ class Server(Value, frozen=True, kw_only=True):
         name: its name in the file; its tools are ``<name>.<tool>``.
         mode, tools, connect_timeout_s, call_timeout_s: see ``McpEntry``.
         secrets: texts that are not to be shown to anybody.
+        on_demand: whether it is left alone until a recipe wants one of its tools.
     """
 
     name: str
@@ -91,6 +92,7 @@ class Server(Value, frozen=True, kw_only=True):
     connect_timeout_s: float | None = None
     call_timeout_s: float | None = None
     secrets: tuple[str, ...] = ()
+    on_demand: bool = False
 
     def __repr__(self) -> str:
         """Its name only: environment, headers and arguments can hold keys."""

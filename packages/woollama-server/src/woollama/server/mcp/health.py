@@ -7,8 +7,9 @@ from woollama.core.canonical.value import NOTHING, Value
 
 __all__ = ["ChildLog", "Health", "OnProgress", "ServerHealth", "health_to_json"]
 
-Health = Literal["connecting", "connected", "retrying", "failed"]
-"""``failed`` is for good: nothing is tried until the configuration changes."""
+Health = Literal["idle", "connecting", "connected", "retrying", "failed"]
+"""``idle``: nobody has needed it yet. ``failed`` is for good: nothing is tried until the
+configuration changes."""
 
 OnProgress = Callable[[float, float | None, str | None], Awaitable[None]]
 """Gets ``progress``, ``total`` and ``message`` of each notice of a call that is under way."""

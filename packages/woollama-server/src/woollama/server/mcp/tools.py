@@ -29,6 +29,8 @@ _LOOP = (
 )
 _log = logging.getLogger(__name__)
 
+_IDLE = "it starts when a recipe wants one of its tools"
+
 _LEAVING_S = 3.0
 """Beside the time that a child has to end: to say goodbye to servers over HTTP."""
 
@@ -45,6 +47,7 @@ class McpTools:
         *,
         skipped: Mapping[str, str] = NOTHING,
         patience_s: float = 0.0,
+        start: Callable[[Peer], None] | None = None,
     ) -> None:
         """Made by ``open_mcp_tools``.
 
@@ -52,10 +55,13 @@ class McpTools:
             peers: the servers, in the order of the file.
             skipped: entries that are not tried, and why.
             patience_s: the longest that ``prepare`` waits.
+            start: starts a server that is run on demand.
         """
         self._peers = {peer.name: peer for peer in peers}
         self._skipped = skipped
         self._patience_s = patience_s
+        self._start = start
+        self._idle = {peer.name for peer in self._peers.values() if peer.server.on_demand}
         self._listeners: list[Callable[[], None]] = []
         self._rosters: list[Roster] = []
         self._offered: dict[str, OfferedTool] = {}
@@ -73,15 +79,19 @@ class McpTools:
     async def prepare(self, allow: Iterable[str]) -> None:
         """Waits a moment for servers of these tools that are being connected for the first time.
 
-        To be called before ``tools_for``, which cannot wait: else the first request after a start
-        would find no tools.
+        Those that are run on demand are started. To be called before ``tools_for``, which cannot
+        wait: else the first request after a start would find no tools.
         """
         wanted = tuple(allow)
-        coming = [
-            peer
-            for peer in self._peers.values()
-            if peer.settling and any(name.startswith(f"{peer.name}.") for name in wanted)
-        ]
+
+        def concerns(server: str) -> bool:
+            return any(name.startswith(f"{server}.") for name in wanted)
+
+        for server in [name for name in self._idle if concerns(name)]:
+            self._idle.discard(server)
+            if self._start is not None:
+                self._start(self._peers[server])
+        coming = [peer for peer in self.started() if peer.settling and concerns(peer.name)]
         with anyio.move_on_after(self._patience_s):
             for peer in coming:
                 await peer.settled()
@@ -168,7 +178,16 @@ class McpTools:
             ServerHealth(name=name, transport=None, health="failed", reason=reason)
             for name, reason in self._skipped.items()
         ]
-        return [*(peer.health for peer in self._peers.values()), *skipped]
+        return [*(self._health(peer) for peer in self._peers.values()), *skipped]
+
+    def _health(self, peer: Peer) -> ServerHealth:
+        if peer.name in self._idle:
+            return ServerHealth(name=peer.name, transport="stdio", health="idle", reason=_IDLE)
+        return peer.health
+
+    def started(self) -> list[Peer]:
+        """Those that are not idle, in the order of the file."""
+        return [peer for name, peer in self._peers.items() if name not in self._idle]
 
     def explain(self, name: str) -> str:
         """Why there is no tool of this name, for a person."""
@@ -215,6 +234,7 @@ async def open_mcp_tools(
 ) -> AsyncGenerator[McpTools]:
     """The tools of the servers in ``config``, which are all tried at once and not waited for.
 
+    Those that are run on demand wait for the first recipe that names one of their tools.
     Leaving ends every child in order, within a few seconds.
 
     Args:
@@ -245,14 +265,18 @@ async def open_mcp_tools(
         )
         for server in config.servers
     ]
-    tools = McpTools(peers, skipped=config.skipped, patience_s=limits.patience_s)
     async with open_tasks() as tasks:
-        for peer in peers:
+
+        def start(peer: Peer) -> None:
             tasks.start_soon(peer.run, name=f"MCP server {peer.name}")
+
+        tools = McpTools(peers, skipped=config.skipped, patience_s=limits.patience_s, start=start)
+        for peer in tools.started():
+            start(peer)
         try:
             yield tools
         finally:
-            await _stop(peers, limits.stop_timeout_s + _LEAVING_S)
+            await _stop(tools.started(), limits.stop_timeout_s + _LEAVING_S)
             tasks.cancel_scope.cancel()
 
 
