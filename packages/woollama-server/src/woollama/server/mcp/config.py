@@ -16,6 +16,7 @@ from woollama.core.config.variables import expand
 from woollama.core.errors import ConfigError
 from woollama.server.mcp.entries import HttpServer, McpEntry, McpFile, StdioServer, server_of
 from woollama.server.mcp.entry_faults import doubts_of, faults_of
+from woollama.server.mcp.exports import Exports, faults_of_exports
 
 __all__ = ["McpConfig", "check_mcp", "load_mcp"]
 
@@ -36,6 +37,7 @@ class McpConfig(Value, frozen=True, kw_only=True):
         skipped: entries that are wrong, by name: what and how to fix it.
         disabled: names of entries that are kept and not used.
         warnings: what works and is perhaps not meant.
+        exports: what is passed on over MCP.
         fabric, conversation_store: these sections as they stand in the file, nothing expanded;
             None when they are not there.
     """
@@ -45,6 +47,7 @@ class McpConfig(Value, frozen=True, kw_only=True):
     skipped: Mapping[str, str] = NOTHING
     disabled: tuple[str, ...] = ()
     warnings: tuple[Problem, ...] = ()
+    exports: Exports = Exports()
     fabric: Any = None
     conversation_store: Any = None
 
@@ -82,11 +85,14 @@ def _check(
         return empty, [], [Problem("", "", error.message)]
     file = str(path)
     shell = {key: value for key, value in tree.items() if key != "mcpServers"}
-    _, fatal = read_table(shell, McpFile, file=file, place="")
+    top, fatal = read_table(shell, McpFile, file=file, place="")
     entries = tree.get("mcpServers", {})
     if not isinstance(entries, Mapping):
         fatal.append(Problem(file, "mcpServers", "must be an object of servers by their names"))
         entries = {}
+    exports = top.export if top is not None else Exports()
+    names = cast("Mapping[str, Any]", entries)
+    fatal += [Problem(file, where, what) for where, what in faults_of_exports(exports, names)]
     reading = _Reading(file, environ)
     for name, raw in cast("Mapping[str, Any]", entries).items():
         reading.add(name, raw)
@@ -96,6 +102,7 @@ def _check(
         skipped=reading.skipped,
         disabled=tuple(reading.disabled),
         warnings=tuple(reading.warnings),
+        exports=exports,
         fabric=tree.get("fabric"),
         conversation_store=tree.get("conversationStore"),
     )

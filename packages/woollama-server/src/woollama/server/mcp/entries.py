@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, cast
 import msgspec
 
 from woollama.core.canonical.value import NOTHING, Value
+from woollama.server.mcp.exports import Exports
 
 __all__ = [
     "HttpServer",
@@ -66,12 +67,14 @@ class McpFile(Value, frozen=True, kw_only=True, rename="camel"):
     Attributes:
         schema: for editors; not looked at.
         mcp_servers: the servers by their names.
+        export: what of all this is passed on over MCP.
         fabric: the section of the fabric plugin, which reads it.
         conversation_store: where conversations are kept; read by what keeps them.
     """
 
     schema: str | None = msgspec.field(default=None, name="$schema")
     mcp_servers: Mapping[str, McpEntry] = NOTHING
+    export: Exports = Exports()
     fabric: Any = None
     conversation_store: Any = None
 
