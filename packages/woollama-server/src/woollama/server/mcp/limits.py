@@ -1,6 +1,9 @@
 """How long is waited for MCP servers, and how often they are tried."""
 
+import msgspec
+
 from woollama.core.canonical.value import Value
+from woollama.server.mcp.entries import Server
 
 __all__ = ["McpLimits"]
 
@@ -46,3 +49,12 @@ class McpLimits(Value, frozen=True, kw_only=True):
         if falls < 2:
             return 0.0
         return min(self.backoff_s * 2.0 ** min(falls - 2, _MANY), self.backoff_limit_s)
+
+    def of(self, server: Server) -> "McpLimits":
+        """Those of one server: what its entry says, in the place of these."""
+        own = {
+            "connect_timeout_s": server.connect_timeout_s,
+            "call_timeout_s": server.call_timeout_s,
+        }
+        given = {key: value for key, value in own.items() if value is not None}
+        return msgspec.structs.replace(self, **given)

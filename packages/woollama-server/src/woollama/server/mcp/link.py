@@ -8,7 +8,7 @@ from under it, and it is given something harmless in their place.
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, cast
 
 import anyio
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
@@ -16,6 +16,7 @@ from mcp.shared.dispatcher import CallOptions
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.message import SessionMessage
 from mcp.shared.transport_context import TransportContext
+from mcp_types import CLIENT_CAPABILITIES_META_KEY
 
 __all__ = ["Catch", "Link", "Streams", "catching"]
 
@@ -25,9 +26,14 @@ Streams = tuple[ObjectReceiveStream[SessionMessage | Exception], ObjectSendStrea
 class Catch:
     """Takes a result from under the session; ``stand_in`` is what the session sees of it."""
 
-    def __init__(self, stand_in: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    def __init__(
+        self,
+        stand_in: Callable[[dict[str, Any]], dict[str, Any]],
+        capabilities: Mapping[str, Any] | None,
+    ) -> None:
         """Made by ``catching``."""
         self.stand_in = stand_in
+        self.capabilities = capabilities
         self.result: dict[str, Any] = {}
 
 
@@ -36,13 +42,19 @@ _catch: ContextVar[Catch | None] = ContextVar("woollama_mcp_catch", default=None
 
 
 @contextmanager
-def catching(stand_in: Callable[[dict[str, Any]], dict[str, Any]]) -> Generator[Catch]:
+def catching(
+    stand_in: Callable[[dict[str, Any]], dict[str, Any]],
+    *,
+    capabilities: Mapping[str, Any] | None = None,
+) -> Generator[Catch]:
     """Within it, this task's requests leave their result in what is given.
 
     Args:
         stand_in: what the session is to see of a result.
+        capabilities: what the protocol of 2026 is told of the client with each request; None is
+            what the connection was greeted with.
     """
-    catch = Catch(stand_in)
+    catch = Catch(stand_in, capabilities)
     token = _catch.set(catch)
     try:
         yield catch
@@ -67,6 +79,8 @@ class Link(JSONRPCDispatcher[TransportContext]):
     ) -> dict[str, Any]:
         """See ``Dispatcher``; what is returned within ``catching`` is the stand-in."""
         catch = _catch.get()
+        if catch is not None and catch.capabilities is not None:
+            params = _with_capabilities(params, catch.capabilities)
         result = await super().send_raw_request(method, params, opts, **more)
         if catch is None:
             return result
@@ -79,6 +93,18 @@ class Link(JSONRPCDispatcher[TransportContext]):
             await super().run(*args, **more)
         finally:
             self.ended.set()
+
+
+def _with_capabilities(
+    params: Mapping[str, Any] | None, capabilities: Mapping[str, Any]
+) -> Mapping[str, Any] | None:
+    meta: object = (params or {}).get("_meta")
+    if not isinstance(meta, Mapping) or CLIENT_CAPABILITIES_META_KEY not in meta:
+        return params
+    told = cast("Mapping[str, Any]", meta)
+    # A plain dict: what writes messages knows no other mapping.
+    mine = {**told, CLIENT_CAPABILITIES_META_KEY: dict(capabilities)}
+    return {**(params or {}), "_meta": mine}
 
 
 async def _skip(_error: Exception) -> None:

@@ -28,6 +28,11 @@ class OfferedTool(Value, frozen=True, kw_only=True):
     raw: Mapping[str, Any]
 
     @property
+    def description(self) -> str:
+        """What it is for, as its server says; empty when it says nothing."""
+        return _description(self.raw)
+
+    @property
     def spec(self) -> ToolSpec:
         """As it is offered to models: nothing of the schema is changed."""
         function = {

@@ -4,12 +4,11 @@ Nothing here imports the SDK before there is a server to connect to (ruling RU-6
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, contextmanager
+from typing import TYPE_CHECKING, Any
 
 import anyio
-import msgspec
 from anyio import to_thread
 
 from woollama.core.canonical.value import NOTHING
@@ -22,28 +21,27 @@ from woollama.server.mcp.faults import (
     ServerFault,
     Unreachable,
 )
+from woollama.server.mcp.federation import add_trail
 from woollama.server.mcp.health import ChildLog, Health, OnProgress, ServerHealth
 from woollama.server.mcp.limits import McpLimits
-from woollama.server.mcp.roster import Roster, read_roster
+from woollama.server.mcp.questions import NOBODY, Direct, without_deadline
+from woollama.server.mcp.roster import Roster, is_repeatable, read_roster
+from woollama.server.mcp.sdk import load_sdk
 from woollama.server.mcp.watch import Watch
 
 if TYPE_CHECKING:
     from woollama.server.mcp.session import Connection
 
-__all__ = ["Peer", "is_repeatable"]
+__all__ = ["Peer"]
 
 _log = logging.getLogger(__name__)
 
 Open = Callable[..., AbstractAsyncContextManager["Connection"]]
+Listed = tuple[Mapping[str, Any], ...]
 
 
-def is_repeatable(tool: Mapping[str, Any]) -> bool:
-    """Whether a call that may have run can be made again: the tool says that it does no harm."""
-    hints = tool.get("annotations")
-    if not isinstance(hints, Mapping):
-        return False
-    said = cast("Mapping[str, Any]", hints)
-    return said.get("readOnlyHint") is True or said.get("idempotentHint") is True
+def _nobody() -> None:
+    pass
 
 
 class Peer:
@@ -64,16 +62,28 @@ class Peer:
         lineage: Mapping[str, str],
         limits: McpLimits,
         on_change: Callable[[], None],
+        on_resources: Callable[[], None] = _nobody,
     ) -> None:
-        """Nothing is tried before ``run``; ``on_change`` is called when tools come or go."""
+        """Nothing is tried before ``run``.
+
+        Args:
+            server: what ``mcp.json`` says of it.
+            instance_id: ours.
+            environ: the environment, of which a child gets little.
+            lineage: what our children are to know of us, as variables.
+            limits: of every server.
+            on_change: called when tools come or go.
+            on_resources: called when resources may have come or gone.
+        """
         self.server = server
         self.roster = Roster()
         self.done = anyio.Event()
         self._instance_id = instance_id
         self._environ = environ
         self._lineage = lineage
-        self._limits = _own_limits(server, limits)
+        self._limits = limits.of(server)
         self._on_change = on_change
+        self._on_resources = on_resources
         self._state: Health = "connecting"
         self._reason: str | None = None
         self._last_error: str | None = None
@@ -155,29 +165,76 @@ class Peer:
         meta: Mapping[str, Any] | None = None,
         trail: Iterable[str] = (),
         on_progress: OnProgress | None = None,
+        direct: Direct = NOBODY,
     ) -> dict[str, Any]:
         """Runs a tool; see ``Connection.call_tool``.
 
         A call that got lost is made once more if the server cannot have got it, or if the tool says
-        that this does no harm.
+        that this does no harm. While a person is asked, its time does not run.
 
         Raises:
             ServerFault: there is no result.
         """
+        with self._limited(f"{tool!r} did not answer") as scope:
+            return await self._call(
+                tool,
+                arguments,
+                meta=meta,
+                trail=tuple(trail),
+                on_progress=on_progress,
+                direct=without_deadline(direct, scope),
+            )
+
+    async def resources(self, *, trail: Iterable[str] = ()) -> tuple[Listed, Listed]:
+        """Its resources and templates of resources; none while it is away.
+
+        Args:
+            trail: the ids of the woollamas that ask for them; one that is among them is not asked
+                for what it has asked for.
+
+        Raises:
+            ServerFault: it did not give them.
+        """
+        connection = self._connection
+        asking = (*trail, self._instance_id)
+        if connection is None or connection.ended.is_set():
+            return (), ()
+        if connection.instances.intersection(asking):
+            return (), ()
+        with self._limited("its list of resources did not come"):
+            meta = add_trail(None, asking) if connection.instances else None
+            return await connection.resources.listed(meta=meta)
+
+    async def read_resource(
+        self, uri: str, *, meta: Mapping[str, Any] | None = None, trail: Iterable[str] = ()
+    ) -> dict[str, Any]:
+        """A resource of it; see ``ResourceBook.read`` and, for the trail, ``call``.
+
+        Raises:
+            ServerFault: there is no result.
+        """
+        with self._limited(f"{uri!r} did not come"):
+            connection = await self._reach()
+            if connection.instances:
+                meta = add_trail(meta, (*trail, self._instance_id))
+            return await connection.resources.read(uri, meta=meta)
+
+    @contextmanager
+    def _limited(self, what: str) -> Generator[anyio.CancelScope]:
+        """Something that is asked of the server, within the time of a call."""
         seconds = self._limits.call_timeout_s
         self._calls += 1
         try:
-            with anyio.move_on_after(seconds):
-                return await self._call(
-                    tool, arguments, meta=meta, trail=tuple(trail), on_progress=on_progress
-                )
+            with anyio.move_on_after(seconds) as scope:
+                yield scope
         except ServerFault as fault:
             # A server may repeat what it was sent, its credential too.
             fault.message = self.server.redact(fault.message)
             raise
         finally:
             self._calls -= 1
-        raise CallTimedOut(f"{tool!r} did not answer within {seconds:g} s")
+        if scope.cancelled_caught:
+            raise CallTimedOut(f"{what} within {seconds:g} s")
 
     async def _call(
         self, tool: str, arguments: Mapping[str, Any] | None, **more: Any
@@ -237,6 +294,7 @@ class Peer:
                         refresh=self._list,
                         busy=lambda: self._calls > 0,
                         note=self._note,
+                        on_resources=self._on_resources,
                     )
                     await watch.run()
                     self._fall(connection.reason or CLOSED)
@@ -268,6 +326,7 @@ class Peer:
             connection.protocol,
         )
         self._on_change()
+        self._on_resources()
 
     def _fall(self, reason: str) -> None:
         was_connected = self._connection is not None
@@ -283,6 +342,7 @@ class Peer:
         self._to("retrying", reason)
         if was_connected:
             self._on_change()
+            self._on_resources()
 
     def _greet_otherwise(self) -> None:
         """Some older programs end at a request that they do not know: the next try has none."""
@@ -329,16 +389,8 @@ class Peer:
         self._news = anyio.Event()
 
 
-def _own_limits(server: StdioServer | HttpServer, limits: McpLimits) -> McpLimits:
-    own = {"connect_timeout_s": server.connect_timeout_s, "call_timeout_s": server.call_timeout_s}
-    return msgspec.structs.replace(
-        limits, **{key: value for key, value in own.items() if value is not None}
-    )
-
-
 def _load() -> Open:
-    # Here and in a thread: it takes the better part of a second, and only those pay it who have an
-    # MCP server.
+    load_sdk()
     from woollama.server.mcp.downstream import open_connection
 
     return open_connection

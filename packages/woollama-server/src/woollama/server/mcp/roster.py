@@ -6,7 +6,7 @@ from typing import Any, cast
 from woollama.core.canonical.value import NOTHING, Value
 from woollama.server.mcp.federation import trail_of
 
-__all__ = ["Roster", "read_roster"]
+__all__ = ["Roster", "is_repeatable", "read_roster"]
 
 
 class Roster(Value, frozen=True, kw_only=True):
@@ -61,3 +61,12 @@ def read_roster(
         if name not in tools and name not in left_out:
             left_out[name] = "the entry in mcp.json names it, and the server has no such tool"
     return Roster(tools=tools, left_out=left_out)
+
+
+def is_repeatable(tool: Mapping[str, Any]) -> bool:
+    """Whether a call that may have run can be made again: the tool says that it does no harm."""
+    hints = tool.get("annotations")
+    if not isinstance(hints, Mapping):
+        return False
+    said = cast("Mapping[str, Any]", hints)
+    return said.get("readOnlyHint") is True or said.get("idempotentHint") is True

@@ -5,17 +5,24 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import anyio
-from mcp.client.session import ClientSession
+from mcp.client.session import ClientRequestContext, ClientSession
 from mcp.client.subscriptions import SubscriptionLost, listen
 from mcp.shared.exceptions import MCPError
+from mcp.shared.subscriptions import ResourcesListChanged
 from mcp_types import (
     HEADER_MISMATCH,
+    INVALID_REQUEST,
     METHOD_NOT_FOUND,
     UNSUPPORTED_PROTOCOL_VERSION,
     CallToolRequest,
     CallToolRequestParams,
     CallToolResult,
+    ElicitRequestParams,
+    ElicitResult,
+    ErrorData,
     Implementation,
+    LoggingMessageNotificationParams,
+    ResourceListChangedNotification,
     ToolListChangedNotification,
 )
 from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
@@ -29,6 +36,8 @@ from woollama.server.mcp.health import OnProgress
 from woollama.server.mcp.limits import McpLimits
 from woollama.server.mcp.link import Link, Streams, catching
 from woollama.server.mcp.listing import list_tools
+from woollama.server.mcp.questions import NOBODY, CannotAsk, Direct, OpenCalls
+from woollama.server.mcp.resource_book import ResourceBook
 from woollama.server.mcp.translation import http_fault, translated
 
 __all__ = ["Connection"]
@@ -47,6 +56,8 @@ class Connection:
         reason: why it ended.
         http: whether requests go each their own way.
         doubted: set when something happened that a look at it would explain.
+        resources: the server's resources.
+        instances: the ids by which the server is known, when it is a woollama.
     """
 
     def __init__(
@@ -72,13 +83,17 @@ class Connection:
             dispatcher=self._link,
             client_info=Implementation(name="woollama", version=__version__),
             message_handler=self._hear,
+            elicitation_callback=self._asked,
+            logging_callback=self._logged,
         )
+        self.resources = ResourceBook(self.session, self)
+        self._open_calls = OpenCalls()
         self._instance_id = instance_id
         self._limits = limits
         self._hears = hears
         self.http = http
         self._subscribed = False
-        self._is_woollama = False
+        self.instances: frozenset[str] = frozenset()
         self._changed = anyio.Event()
         self.doubted = anyio.Event()
         self.reason: str | None = None
@@ -101,10 +116,10 @@ class Connection:
     @property
     def follows(self) -> bool:
         """Whether the server will say when its tools change."""
-        return self._announces and (self._hears() if self.legacy else self._subscribed)
+        return self._announces_tools and (self._hears() if self.legacy else self._subscribed)
 
     @property
-    def _announces(self) -> bool:
+    def _announces_tools(self) -> bool:
         capabilities = self.session.server_capabilities
         tools = capabilities.tools if capabilities is not None else None
         return bool(tools is not None and tools.list_changed)
@@ -153,7 +168,7 @@ class Connection:
 
     def _recognize(self, meta: object) -> None:
         trail = trail_of(meta)
-        self._is_woollama = self._is_woollama or bool(trail)
+        self.instances = self.instances.union(trail)
         if self._instance_id in trail:
             raise FederationLoop("it is this woollama itself: a loop; remove the entry")
 
@@ -177,6 +192,7 @@ class Connection:
         meta: Mapping[str, Any] | None = None,
         trail: Iterable[str] = (),
         on_progress: OnProgress | None = None,
+        direct: Direct = NOBODY,
     ) -> dict[str, Any]:
         """Runs a tool; cancelling the caller tells the server.
 
@@ -186,6 +202,7 @@ class Connection:
             meta: the caller's ``_meta``; its progress token is replaced by one of this connection.
             trail: the ids of the woollamas before us; another woollama is told of them and us.
             on_progress: called for each progress notice.
+            direct: what goes with a client's own call.
 
         Returns:
             The server's result, untouched.
@@ -194,29 +211,34 @@ class Connection:
             ServerFault: there is none.
         """
         told = {key: value for key, value in (meta or {}).items() if key != "progressToken"}
-        if self._is_woollama:
+        if self.instances:
             told = add_trail(told, (*trail, self._instance_id))
-        params: dict[str, Any] = {"name": name, "_meta": told or None}
+        params: dict[str, Any] = {**direct.answers, "name": name, "_meta": told or None}
         if arguments is not None:
             params["arguments"] = dict(arguments)
         request = CallToolRequest(params=CallToolRequestParams.model_validate(params))
         try:
-            return await self._send(request, on_progress)
+            return await self._send(request, on_progress, direct)
         except Refused as error:
             if error.rpc_code != HEADER_MISMATCH or self.legacy:
                 raise
         # The arguments that it wants as headers have changed; it has run nothing.
         await self.list_tools()
-        return await self._send(request, on_progress)
+        return await self._send(request, on_progress, direct)
 
     async def _send(
-        self, request: CallToolRequest, on_progress: OnProgress | None
+        self, request: CallToolRequest, on_progress: OnProgress | None, direct: Direct
     ) -> dict[str, Any]:
         async def tell(progress: float, total: float | None, message: str | None) -> None:
             if on_progress is not None:
                 await on_progress(progress, total, message)
 
-        with translated(self), catching(_empty_result) as catch:
+        # The newer protocol is told with each request; the older one once, before anybody calls.
+        with (
+            translated(self),
+            self._open_calls.call(direct),
+            catching(_empty_result, capabilities=direct.capabilities) as catch,
+        ):
             await self.session.send_request(
                 request,
                 CallToolResult,
@@ -247,17 +269,25 @@ class Connection:
     async def follow(self) -> None:
         """Keeps the subscription that the newer protocol needs for notices; ends without one."""
         wait_s = self._limits.backoff_s
-        while self._announces and not self.legacy:
+        tools, resources = self._announces_tools, self.resources.announced
+        while (tools or resources) and not self.legacy:
             try:
-                async with listen(self.session, tools_list_changed=True) as subscription:
-                    self._subscribed = bool(subscription.honored.tools_list_changed)
-                    if not self._subscribed:
+                async with listen(
+                    self.session, tools_list_changed=tools, resources_list_changed=resources
+                ) as subscription:
+                    honored = subscription.honored
+                    self._subscribed = bool(honored.tools_list_changed)
+                    if not (self._subscribed or honored.resources_list_changed):
                         return
                     # What changed before is not told any more.
                     self._changed.set()
-                    async for _ in subscription:
+                    self.resources.forget()
+                    async for event in subscription:
                         wait_s = self._limits.backoff_s
-                        self._changed.set()
+                        if isinstance(event, ResourcesListChanged):
+                            self.resources.forget()
+                        else:
+                            self._changed.set()
             except MCPError as error:
                 if error.code == METHOD_NOT_FOUND:
                     return
@@ -270,6 +300,22 @@ class Connection:
     async def _hear(self, message: object) -> None:
         if isinstance(message, ToolListChangedNotification):
             self._changed.set()
+        elif isinstance(message, ResourceListChangedNotification):
+            self.resources.forget()
+
+    async def _asked(
+        self, context: ClientRequestContext, params: ElicitRequestParams
+    ) -> ElicitResult | ErrorData:
+        """A question of the older protocol, in the middle of a call."""
+        question = params.model_dump(by_alias=True, mode="json", exclude_none=True)
+        question.pop("_meta", None)
+        try:
+            return ElicitResult.model_validate(await self._open_calls.ask(question))
+        except CannotAsk as reason:
+            return ErrorData(code=INVALID_REQUEST, message=f"Nobody was asked: {reason}.")
+
+    async def _logged(self, params: LoggingMessageNotificationParams) -> None:
+        await self._open_calls.log(params.model_dump(by_alias=True, mode="json", exclude_none=True))
 
 
 def _empty_result(_result: dict[str, Any]) -> dict[str, Any]:

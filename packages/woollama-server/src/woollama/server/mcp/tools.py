@@ -20,6 +20,7 @@ from woollama.server.mcp.health import OnProgress, ServerHealth, health_to_json
 from woollama.server.mcp.limits import McpLimits
 from woollama.server.mcp.offered import OfferedTool, tool_to_json
 from woollama.server.mcp.peer import Peer
+from woollama.server.mcp.questions import NOBODY, Direct
 from woollama.server.mcp.roster import Roster
 
 __all__ = ["McpTools", "open_mcp_tools"]
@@ -63,6 +64,7 @@ class McpTools:
         self._start = start
         self._idle = {peer.name for peer in self._peers.values() if peer.server.on_demand}
         self._listeners: list[Callable[[], None]] = []
+        self._resource_listeners: list[Callable[[], None]] = []
         self._rosters: list[Roster] = []
         self._offered: dict[str, OfferedTool] = {}
         self._by_wire: dict[str, OfferedTool] = {}
@@ -91,6 +93,14 @@ class McpTools:
             self._idle.discard(server)
             if self._start is not None:
                 self._start(self._peers[server])
+        await self.settle(concerns)
+
+    async def settle(self, concerns: Callable[[str], bool]) -> None:
+        """Waits a moment for servers that are being connected for the first time.
+
+        Args:
+            concerns: says by the name of a server whether to wait for it.
+        """
         coming = [peer for peer in self.started() if peer.settling and concerns(peer.name)]
         with anyio.move_on_after(self._patience_s):
             for peer in coming:
@@ -115,6 +125,7 @@ class McpTools:
         meta: Mapping[str, Any] | None = None,
         trail: Iterable[str] = (),
         on_progress: OnProgress | None = None,
+        direct: Direct = NOBODY,
     ) -> dict[str, Any]:
         """Runs a tool; the server's result as it sent it.
 
@@ -124,6 +135,7 @@ class McpTools:
             meta: the caller's ``_meta``.
             trail: the ids of the woollamas that the call came through.
             on_progress: called for each progress notice.
+            direct: what goes with a client's own call.
 
         Raises:
             UnknownTool: nobody has a tool of this name now.
@@ -136,7 +148,12 @@ class McpTools:
         if tool is None:
             raise UnknownTool(self.explain(name))
         return await self._peers[tool.server].call(
-            tool.tool, arguments, meta=meta, trail=trail, on_progress=on_progress
+            tool.tool,
+            arguments,
+            meta=meta,
+            trail=trail,
+            on_progress=on_progress,
+            direct=direct,
         )
 
     def _find(self, name: str) -> OfferedTool | None:
@@ -213,6 +230,10 @@ class McpTools:
             "servers": [health_to_json(server) for server in self.servers()],
         }
 
+    def peers(self) -> list[Peer]:
+        """The servers themselves, in the order of the file."""
+        return list(self._peers.values())
+
     def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Calls ``listener`` when tools or servers come or go, until what it returns is called."""
         self._listeners.append(listener)
@@ -221,6 +242,16 @@ class McpTools:
     def changed(self) -> None:
         """Tells the listeners."""
         for listener in tuple(self._listeners):
+            listener()
+
+    def on_resources(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """As ``on_change``, for resources that may have come or gone."""
+        self._resource_listeners.append(listener)
+        return lambda: self._resource_listeners.remove(listener)
+
+    def resources_changed(self) -> None:
+        """Tells those listeners."""
+        for listener in tuple(self._resource_listeners):
             listener()
 
 
@@ -262,6 +293,7 @@ async def open_mcp_tools(
             lineage=lineage,
             limits=limits,
             on_change=lambda: tools.changed(),
+            on_resources=lambda: tools.resources_changed(),
         )
         for server in config.servers
     ]

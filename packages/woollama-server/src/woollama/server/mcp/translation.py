@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from woollama.server.mcp.faults import CLOSED, CallLost, FederationLoop, Refused, ServerFault
 
-__all__ = ["HTTP_FAULT", "http_fault", "translated"]
+__all__ = ["HTTP_FAULT", "Endable", "http_fault", "translated"]
 
 HTTP_FAULT = "woollama/http"
 """Key in the ``data`` of the errors that our HTTP layer makes: what went wrong, one word."""
@@ -19,10 +19,14 @@ _CLOSED = "Connection closed"
 _BROKEN_OFF = ("SSE stream", "Failed to parse")
 
 
-class _Endable(Protocol):
+class Endable(Protocol):
+    """A connection, as far as its errors concern it."""
+
     http: bool
 
-    def end(self, reason: str) -> None: ...
+    def end(self, reason: str) -> None:
+        """Give it up."""
+        ...
 
 
 def http_fault(error: MCPError) -> str | None:
@@ -35,7 +39,7 @@ def http_fault(error: MCPError) -> str | None:
 
 
 @contextmanager
-def translated(connection: _Endable) -> Generator[None]:
+def translated(connection: Endable) -> Generator[None]:
     """Raises what the SDK raises as faults of ours; a connection that has closed is ended.
 
     Raises:
@@ -53,7 +57,7 @@ def translated(connection: _Endable) -> Generator[None]:
         raise ServerFault(str(error)) from error
 
 
-def _fault(error: MCPError, connection: _Endable) -> ServerFault:
+def _fault(error: MCPError, connection: Endable) -> ServerFault:
     match http_fault(error):
         case "loop":
             return FederationLoop(error.message)

@@ -32,6 +32,7 @@ class Watch:
         refresh: Look,
         busy: Callable[[], bool],
         note: Callable[[str], None],
+        on_resources: Callable[[], None],
     ) -> None:
         """Nothing is asked before ``run``.
 
@@ -41,12 +42,14 @@ class Watch:
             refresh: reads the list of tools anew.
             busy: whether calls are under way: a server at work need not answer anything else.
             note: gets what went wrong.
+            on_resources: called when the server says that its resources have changed.
         """
         self._connection = connection
         self._limits = limits
         self._refresh = refresh
         self._busy = busy
         self._note = note
+        self._on_resources = on_resources
 
     async def run(self) -> None:
         """Until the connection ends.
@@ -58,6 +61,7 @@ class Watch:
         async with open_tasks() as tasks:
             tasks.start_soon(connection.follow)
             tasks.start_soon(self._keep_list)
+            tasks.start_soon(self._hear_of_resources)
             tasks.start_soon(self._keep_asking)
             await connection.ended.wait()
             tasks.cancel_scope.cancel()
@@ -66,6 +70,13 @@ class Watch:
         while True:
             await self._connection.next_change()
             await self._look(self._refresh, self._limits.connect_timeout_s)
+
+    async def _hear_of_resources(self) -> None:
+        book = self._connection.resources
+        while True:
+            await book.changed.wait()
+            book.changed = anyio.Event()
+            self._on_resources()
 
     async def _keep_asking(self) -> None:
         connection = self._connection
