@@ -105,6 +105,7 @@ async def open_services(
             reasoning=settings.reasoning.alias,
             body_limit_bytes=settings.server.body_limit_bytes,
             instance_id=identity,
+            exports=mcp.exports,
             tasks=tasks,
             fresh_s=settings.discovery.ttl_s,
         )

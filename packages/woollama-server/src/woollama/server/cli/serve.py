@@ -82,7 +82,7 @@ async def _serve(settings: Settings, binding: Binding, environ: Mapping[str, str
     runner = find_runner(settings.server.kind)
     stop = anyio.Event()
     async with stop_on_signals(stop), open_services(settings, environ=environ) as services:
-        app = behind_door(make_app(services), settings, binding.address)
+        app = behind_door(make_app(services, stop=stop), settings, binding.address)
         await runner(
             app,
             binding,
