@@ -3,14 +3,14 @@
 import anyio
 import click
 
-from woollama.core.errors import ProviderError
+from woollama.core.errors import ProviderError, ReplyError
 from woollama.server.cli.arguments import read_options, read_question, read_variables
 from woollama.server.cli.asking import Question, open_answer
 from woollama.server.cli.by_daemon import address_of, open_daemon_answer
 from woollama.server.cli.failures import Failure
 from woollama.server.cli.start import begin
 from woollama.server.cli.telling import Show, Telling
-from woollama.server.cli.terminal import Screen
+from woollama.server.cli.terminal import Screen, one_line
 from woollama.server.settings import Settings
 
 __all__ = ["EMBEDDED_MODEL", "ask"]
@@ -18,10 +18,12 @@ __all__ = ["EMBEDDED_MODEL", "ask"]
 EMBEDDED_MODEL = "local/smollm2-135m-instruct"
 """What answers when nothing else is configured."""
 
+_SHOWN = 120
+
 _EXAMPLES = """\b
 Examples:
   woollama ask "What is the capital of France?"
-  woollama ask -m ollama/qwen3 -o temperature=0.2 -o options.num_ctx=8192 "Hello"
+  woollama ask -m ollama/qwen3 -o options.num_ctx=8192 "Good morning"
   git diff | woollama ask -s "You review code." "What could go wrong here?"
   woollama ask -p translator -v language=German "Good morning"
 """
@@ -112,7 +114,16 @@ async def _ask(
         async with opened as events:
             async for event in events:
                 telling.tell(event)
-    except ProviderError as error:
+    except (ProviderError, ReplyError) as error:
         who = asked.name if base is None else f"The woollama at {base}"
+        raise Failure(_told(error, who)) from error
+
+
+def _told(error: ProviderError | ReplyError, who: str) -> str:
+    """What the other side said, which does not say whose words they are."""
+    if isinstance(error, ProviderError):
         how = "refuses" if error.peer_status is None else f"answers {error.peer_status}"
-        raise Failure(f"{who} {how}: {error}") from error
+        return f"{who} {how}: {error}"
+    said = error.payload
+    begins = f" It begins: {one_line(said, _SHOWN)}" if isinstance(said, str) and said else ""
+    return f"{who}: {error}{begins}"

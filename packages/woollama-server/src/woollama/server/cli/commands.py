@@ -1,5 +1,6 @@
 """The commands, and what they have in common."""
 
+import os
 from collections.abc import Sequence
 
 import click
@@ -10,6 +11,9 @@ from woollama.server.cli.lazy import LazyCommands, LazyGroup, Place
 from woollama.server.cli.remarks import open_remarks
 
 __all__ = ["run", "woollama"]
+
+_NAME = "woollama"
+_COMPLETION = "_WOOLLAMA_COMPLETE"
 
 _COMMANDS = LazyCommands(
     {
@@ -50,7 +54,7 @@ embedded model, Ollama on this machine and the clouds whose key is set are there
     epilog=_EXAMPLES,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.version_option(__version__, "--version", "-V", prog_name="woollama")
+@click.version_option(__version__, "--version", "-V", prog_name=_NAME)
 def woollama() -> None:
     """Any LLM client in, any LLM server out; prompts and tools as models."""
 
@@ -59,7 +63,11 @@ def run(arguments: Sequence[str]) -> int:
     """Runs one command and gives its exit status; a failure is a message on stderr."""
     try:
         with open_remarks():
-            result = woollama.main(list(arguments), prog_name="woollama", standalone_mode=False)
-    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the one top-level handler
+            if _COMPLETION in os.environ:
+                woollama.main(list(arguments), prog_name=_NAME, complete_var=_COMPLETION)
+            # Without click's own `main`, which has a say in interrupts and closed pipes.
+            with woollama.make_context(_NAME, list(arguments)) as context:
+                result = woollama.invoke(context)
+    except (Exception, BaseExceptionGroup, KeyboardInterrupt) as error:  # noqa: BLE001 - top level
         return report(error)
     return result if isinstance(result, int) else 0

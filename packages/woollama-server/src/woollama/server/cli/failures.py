@@ -1,6 +1,7 @@
 """How a command ends that did not do what it was asked: an exit status and a line on stderr."""
 
 import os
+import sys
 import traceback
 from pathlib import Path
 from typing import cast
@@ -36,13 +37,17 @@ def report(error: BaseException) -> int:
         case click.ClickException() as caught:
             caught.show()
             return caught.exit_code
+        case click.exceptions.Exit() as caught:
+            return caught.exit_code
         case click.Abort() | KeyboardInterrupt():
+            if sys.stderr.isatty():
+                click.echo(err=True)  # behind the ^C that the terminal has written
             return EXIT_INTERRUPTED
         case BrokenPipeError():
             forget_stdout()
             return EXIT_FAILED
         case ConfigError() as caught:
-            complain(str(caught))
+            complain(_listed(str(caught)))
             return EXIT_CONFIG
         case WoollamaError() | Failure() as caught:
             complain(one_line(str(caught)))
@@ -55,6 +60,13 @@ def report(error: BaseException) -> int:
             return EXIT_FAILED
         case caught:
             return _unexpected(caught)
+
+
+def _listed(message: str) -> str:
+    """What is wrong with a configuration: a line, or a list of them."""
+    if "\n" not in message:
+        return message
+    return f"the configuration is refused:\n{message}\n`woollama check-config` checks every file."
 
 
 def _alone(error: BaseException) -> BaseException:

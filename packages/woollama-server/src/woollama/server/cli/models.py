@@ -79,7 +79,7 @@ def _entry(pair: tuple[Provider, Offer]) -> dict[str, Any]:
 
 def _own_entry(patterns: list[Pattern]) -> dict[str, Any]:
     """The recipes and patterns that are models, too: what they run on stands for a dialect."""
-    own = [
+    own: list[dict[str, Any]] = [
         {
             "id": f"{OWN_NAMESPACE}/{each.name}",
             "dialect": None,

@@ -97,8 +97,10 @@ class Screen:
         """Leaves the cursor at the start of a line, without a spinner."""
         self._turn("")
         self._end_thinking()
-        # A pipe whose answer broke off gets no line feed that was not in it.
-        if kind is None or self.live or self._together:
+        # A pipe whose answer broke off gets no line feed that was not in it; an interrupt ends the
+        # line of a terminal itself.
+        interrupted = kind is KeyboardInterrupt and self._watched
+        if kind is None or ((self.live or self._together) and not interrupted):
             self._end_line()
 
     @property
