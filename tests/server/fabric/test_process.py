@@ -2,10 +2,11 @@
 
 import os
 import signal
+import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import pytest
@@ -26,6 +27,7 @@ from tests.server.fabric.rig import (
 from woollama.core.canonical import RunEvent
 from woollama.core.errors import ConfigError, RequestError, TransportError
 from woollama.server.fabric import entry, library, plugin
+from woollama.server.supervision import Supervisor
 from woollama.server.testing import Served
 
 ECHO = {"managed": True, "default_model": "ollama/echo"}
@@ -126,6 +128,52 @@ async def test_who_used_another_ones_starts_its_own_when_that_ends(machine: Mach
             (start,) = machine.starts()
             assert address == address_of(start)
         await gone(start["pid"])
+
+
+async def test_another_ones_that_hangs_is_left_for_one_of_our_own(machine: Machine) -> None:
+    control: dict[str, Any] = {}
+    fake = FakeFabric(models={"Ollama": ["echo"]}, control=lambda: control)
+    async with serve(fake.app) as url:
+        left = url.removeprefix("http://")
+        (machine.run / "woollama.fabric-addr").write_text(f"{left}\n")
+        async with managed(machine, timeout_s=0.3) as server:
+            assert "hi" in await answer_of(server, call())
+            assert [] == machine.starts()
+            control["hang"] = True
+            with pytest.raises(TransportError) as caught:
+                await answer_of(server, call())
+            assert 504 == caught.value.status
+            assert "hi" in await answer_of(server, call())
+            (start,) = machine.starts()
+            assert left != address_of(start) == machine.left_address()
+
+
+async def answered(server: Served) -> str:
+    """The first answer; between tries it waits as long as the error says."""
+    while True:
+        try:
+            return await answer_of(server, call())
+        except TransportError as error:
+            await anyio.sleep(error.retry_after or 0)
+
+
+async def test_a_port_that_somebody_else_has_taken_is_given_up(machine: Machine) -> None:
+    async with managed(machine) as server:
+        await answer_of(server, call())
+        (first,) = machine.starts()
+        os.kill(first["pid"], signal.SIGKILL)
+        supervisor: Supervisor[None] = cast("Any", backend_of(server))._client.server.supervisor
+        await until(lambda: not supervisor.serving)
+        port = int(address_of(first).rpartition(":")[2])
+        with socket.socket() as rival:
+            rival.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            rival.bind(("127.0.0.1", port))
+            rival.listen()
+            with pytest.raises(TransportError, match="could not be started"):
+                await answer_of(server, call())
+            # A start that failed is not tried again at once.
+            assert "hi" in await answered(server)
+        assert address_of(first) != address_of(machine.starts()[-1])
 
 
 async def test_an_address_left_by_a_dead_one_is_not_followed(machine: Machine) -> None:

@@ -119,6 +119,14 @@ def test_a_delta_without_content_and_unknown_types_are_skipped() -> None:
     assert ([START, TextDelta("x"), Finish("stop")], None) == read(body)
 
 
+def test_a_last_frame_without_its_blank_line_counts() -> None:
+    body = frames(content("x"), COMPLETE)
+    assert ([START, TextDelta("x"), Finish("stop")], None) == read(body.removesuffix(b"\n\n"))
+    found, error = read(frames(content("x")).removesuffix(b"\n\n"))
+    assert [] == found
+    assert isinstance(error, TruncatedReply)
+
+
 def test_the_last_of_several_usages_counts() -> None:
     first, second = ({"type": "usage", "usage": {"input_tokens": n}} for n in (1, 2))
     found, _ = read(frames(content("x"), first, second, COMPLETE))

@@ -235,6 +235,29 @@ async def test_p_42_a_program_that_is_killed_leaves_no_file(machine: Machine) ->
     assert [] == temporary(machine)
 
 
+async def test_a_program_that_does_not_run_is_told(machine: Machine, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.write_text("#!/no/such/interpreter\n")
+    broken.chmod(0o755)
+    async with seeing(machine, command=str(broken)) as server:
+        with pytest.raises(TransportError, match="does not run") as caught:
+            await answer_of(server, look())
+    assert 502 == caught.value.status
+    assert [] == temporary(machine)
+
+
+async def test_a_program_that_writes_no_file_gave_no_answer(
+    machine: Machine, tmp_path: Path
+) -> None:
+    silent = tmp_path / "silent"
+    silent.write_text("#!/bin/sh\ncat > /dev/null\necho an answer on stdout\n")
+    silent.chmod(0o755)
+    async with seeing(machine, command=str(silent)) as server:
+        with pytest.raises(ProviderError, match="wrote no answer"):
+            await answer_of(server, look())
+    assert [] == temporary(machine)
+
+
 async def test_without_the_program_an_image_says_what_to_install(machine: Machine) -> None:
     async with seeing(machine, command="no-such-fabric") as server:
         with pytest.raises(TransportError) as caught:

@@ -235,6 +235,22 @@ def test_two_distributions_with_one_name_are_told_apart() -> None:
     assert "'acme' is in several distributions, a 1 and b 2: uninstall all but one" in problem
 
 
+def test_two_installed_distributions_with_one_entry_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("first", "second"):
+        info = tmp_path / f"{name}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text("[woollama.plugins]\nacme = acme:plugin\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    found = find_installed()["acme"]
+    assert {"first 1.0", "second 1.0"} == {found.distribution, *found.rivals}
+    assert not found.bundled
+    (problem,) = problems_of(enabled=("acme",), found={"acme": found})
+    assert "is in several distributions" in problem
+
+
 def test_a_near_miss_of_a_method_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     made = plugin("acme", pattern_backend=giving(), describe=giving())
     load_plugins(("acme",), {}, found=installed(made))
