@@ -28,9 +28,11 @@ def test_a_name_that_is_loaded_late_shows_its_public_home() -> None:
 
 
 HEAVY = """
-import sys
+import asyncio, msgspec, anyio.lowlevel
+before = set(sys.modules)
 import woollama.core
-print(*sorted({name.partition(".")[0] for name in sys.modules} & set(sys.argv[1:])))
+brought = {name.partition(".")[0] for name in set(sys.modules) - before}
+print(*sorted(brought & set(sys.argv[1:])))
 woollama.core.complete_sync
 print(len([name for name in sys.modules if name.startswith("woollama.core.wire.anthropic")]))
 """

@@ -91,6 +91,8 @@ class FastTransport:
             raise no_address(url, error) from error
         except _StaleConnection:
             raise
+        except aiohttp.ClientConnectorCertificateError as error:
+            raise unreachable(url, error.certificate_error) from error
         except aiohttp.ClientConnectorError as error:
             raise unreachable(url, error.os_error) from error
         except aiohttp.ClientConnectionError as error:
