@@ -218,7 +218,7 @@ def test_all_problems_are_told_at_once_with_file_and_place(home: dict[str, str])
         f"{file}: defualt_model: unknown key; did you mean 'default_model'?",
         f"{file}: nothing: unknown table; known are discovery",
         f"{file}: server.adress: unknown key; did you mean 'address'?",
-        f"{file}: server.log_format: invalid enum value 'xml'",
+        f"{file}: server.log_format: must be 'text' or 'json', not 'xml'",
         f"{file}: timeouts.connect: expected `float` >= 0",
         f"{file}: retries.attempts: expected `int` >= 1",
         f"{file}: reasoning.alias: expected `str`, got `int`",
@@ -226,7 +226,7 @@ def test_all_problems_are_told_at_once_with_file_and_place(home: dict[str, str])
         "environment: WOOLLAMA_PLUGINS__ACME: must name a key",
         "environment: WOOLLAMA_SERVER__PORT: section 'server' has no key 'port'",
         "environment: WOOLLAMA_SERVRE__ADDRESS: there is no section 'servre'; did you",
-        "command line: server.kind: invalid enum value 'apache'",
+        "command line: server.kind: must be 'hypercorn' or 'uvicorn', not 'apache'",
         "command line: server.bogus: section 'server' has no key 'bogus'",
         "environment: WOOLLAMA_SERVER__HOSTS: 'http://x' is no host name",
     ]

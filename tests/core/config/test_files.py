@@ -166,7 +166,7 @@ def test_every_problem_is_told_at_once_with_file_and_place() -> None:
         "f.toml: shape.zzz: unknown key; known are address, inner, mode, names, port, seconds, "
         "texts",
         "f.toml: shape.port: expected `int`, got `str`",
-        "f.toml: shape.mode: invalid enum value 'c'",
+        "f.toml: shape.mode: must be 'a' or 'b', not 'c'",
         "f.toml: shape.names: expected `str`, got `int` (at [1])",
         "f.toml: shape.texts: expected `str`, got `int`",
         "f.toml: shape.seconds: expected `float`, got `bool`",

@@ -219,7 +219,7 @@ def test_an_unset_variable_refuses_the_whole_file(tmp_path: Path) -> None:
         ),
         (
             f'[inferencers.x]\n{BASE}provider = "openia"',
-            "inferencers.x.provider: invalid enum value 'openia'",
+            "inferencers.x.provider: must be 'openai', 'ollama' or 'anthropic', not 'openia'",
         ),
         (
             f"[inferencers.x.models.m]\nnum_ctx = 0\n[inferencers.x]\n{BASE}",

@@ -128,7 +128,7 @@ def test_what_came_from_the_environment_or_is_a_credential_is_secret(load: Load)
         ({"command": "x", "args": "-y"}, "args: expected `array`, got `str`"),
         ({"command": "x", "headers": {"A": "b"}}, "headers: belongs to 'url'"),
         ({"command": "x", "type": "http"}, "type: 'http' does not fit 'command'"),
-        ({"command": "x", "mode": "new"}, "mode: invalid enum value 'new'"),
+        ({"command": "x", "mode": "new"}, "mode: must be 'auto', 'legacy' or 'modern', not 'new'"),
         ({"command": "x", "call_timeout_s": 0}, "call_timeout_s: expected `float` > 0"),
         ({"command": "x", "args": ["${NONE} ${NEVER}"]}, "unset variables: NONE, NEVER; set each"),
         ({"url": "http://h", "args": ["x"]}, "args: belongs to 'command'"),

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast, get_args, get_origin
 import msgspec
 
 from woollama.core.canonical.value import Value
-from woollama.core.config.files import Problem, read_file, read_table
+from woollama.core.config.files import Problem, explain_value, read_file, read_table
 from woollama.core.errors import ConfigError
 from woollama.server.environment import Override, find_overrides, literal
 
@@ -122,7 +122,7 @@ class Layers:
         try:
             value = self._read(override.text, self._keys(section)[key])
         except msgspec.ValidationError as error:
-            self._refuse(override.variable, _explain(error))
+            self._refuse(override.variable, explain_value(error, self._keys(section)[key]))
             return
         file, earlier = self._places.get((section, key), ("", ""))
         if file == "environment" and self._values[section][key] != value:
@@ -184,7 +184,8 @@ class Layers:
             try:
                 checked = msgspec.convert(value, self._keys(section)[key])
             except msgspec.ValidationError as error:
-                self.problems.append(Problem("command line", dotted, _explain(error)))
+                reason = explain_value(error, self._keys(section)[key])
+                self.problems.append(Problem("command line", dotted, reason))
                 continue
             self._set(section, key, checked, "command line", dotted)
 
@@ -193,8 +194,3 @@ def _near(word: str, known: Iterable[str]) -> str:
     names = sorted(known)
     near = get_close_matches(word, names, n=1)
     return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(names)}"
-
-
-def _explain(error: msgspec.ValidationError) -> str:
-    text = str(error)
-    return text[:1].lower() + text[1:]

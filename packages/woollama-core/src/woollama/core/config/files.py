@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args, get_origin
 
 import msgspec
 
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 # The standard library's modules that read files are loaded by the first file that is read: programs
 # without one make up for most of this package's imports.
 
-__all__ = ["Problem", "config_dir", "read_file", "read_table", "refuse"]
+__all__ = ["Problem", "config_dir", "explain_value", "read_file", "read_table", "refuse"]
+
+_NO_WORD = "Invalid enum value "
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -144,7 +146,7 @@ def read_table(
         try:
             msgspec.convert(value, field.type)
         except msgspec.ValidationError as error:
-            problems.append(Problem(file, where, _explain(error)))
+            problems.append(Problem(file, where, explain_value(error, field.type)))
     problems.extend(
         Problem(file, place, f"needs the key {name!r}")
         for name, field in fields.items()
@@ -155,7 +157,7 @@ def read_table(
     try:
         return msgspec.convert(table, shape), []
     except (msgspec.ValidationError, ValueError) as error:
-        return None, [Problem(file, place, _explain(error))]
+        return None, [Problem(file, place, explain_value(error))]
 
 
 def _unknown(key: str, fields: Iterable[str]) -> str:
@@ -167,11 +169,28 @@ def _unknown(key: str, fields: Iterable[str]) -> str:
     return f"unknown key; {advice}"
 
 
-def _explain(error: Exception) -> str:
+def explain_value(error: Exception, kind: object = None) -> str:
+    """What is wrong with a value, for who wrote it.
+
+    Args:
+        error: from converting it.
+        kind: what it should be; of one of a few words, they are listed.
+    """
     reason, _, place = str(error).partition(" - at `$")
     inner = place.rstrip("`").lstrip(".")
+    words = _words_of(kind)
+    if reason.startswith(_NO_WORD) and words and not inner:
+        known = " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+        return f"must be {known}, not {reason.removeprefix(_NO_WORD)}"
     text = reason[:1].lower() + reason[1:]
     return f"{text} (at {inner})" if inner.strip("[].") else text
+
+
+def _words_of(kind: object) -> list[str]:
+    """The choices of a ``Literal``, also as one part of a union."""
+    if get_origin(kind) is Literal:
+        return [repr(word) for word in get_args(kind)]
+    return [word for part in get_args(kind) for word in _words_of(part)]
 
 
 def _kind(value: object) -> str:
