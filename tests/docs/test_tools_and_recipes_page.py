@@ -10,6 +10,7 @@ import pytest
 
 from tests.core.scripted import call
 from tests.docs.blocks import Block, blocks_of
+from tests.docs.story import a_machine
 from woollama.core.canonical import Reply, Usage
 from woollama.core.recipes import load_recipes
 from woollama.core.testing.fake import say
@@ -84,9 +85,34 @@ def test_every_program_has_its_output_and_every_script_its_program() -> None:
 
 
 def test_the_recipes_of_the_page_can_be_loaded(tmp_path: Path) -> None:
-    (block,) = [block for block in BLOCKS if block.language == "toml"]
+    (block,) = [block for block in BLOCKS if block.title == "recipes.toml"]
     path = tmp_path / "recipes.toml"
     path.write_text(block.text, "utf-8")
     book = load_recipes(path)
-    assert ["translator"] == list(book.recipes)
+    assert ["translator", "clerk"] == list(book.recipes)
     assert tmp_path / "prompts" == book.patterns_dir
+
+
+@pytest.mark.live
+def test_what_is_typed_into_a_terminal_does_what_the_page_says() -> None:
+    """The embedded model answers for the recipes that come along, a scripted Ollama for ours."""
+    reckon = [
+        say(calls=[call("sums__calculate", '{"expression":"17 * 23"}')]),
+        say("It is 391."),
+    ]
+    spanish = say("Buenos días.")
+    fake = OllamaFake([spanish, *reckon, *reckon, spanish])
+    with (
+        serve_in_thread(fake) as upstream,
+        a_machine(upstream.url.removeprefix("http://"), ()) as story,
+    ):
+        for block in BLOCKS:
+            if block.language == "console" or block.title is not None:
+                story.read(block)
+    asked = [request.json() for request in fake.requests if request.method == "POST"]
+    assert 6 == len(asked)
+    assert {"num_ctx": 8192, "temperature": 0} == asked[-1]["options"]
+    systems = {each["messages"][0]["content"] for each in asked}
+    assert {"Translate into Spanish.", "Use the tools for every number."} == systems
+    results = [m["content"] for each in asked for m in each["messages"] if m["role"] == "tool"]
+    assert ["391", "391"] == results
