@@ -25,6 +25,7 @@ from woollama.core.transport import Timeouts
 from woollama.core.wire import WireSettings
 from woollama.server.local.config import LocalConfig, ModelConfig
 from woollama.server.mcp.entries import McpEntry
+from woollama.server.mcp.exports import Exports
 from woollama.server.settings import SECTIONS, PluginSettings
 
 PAGE = "docs/reference/configuration.md"
@@ -168,6 +169,7 @@ def test_p_62_every_key_of_a_provider_is_there_with_its_default() -> None:
         ("[recipes.<name>.variables.<variable>]", VariableTable),
         ("[patterns]", PatternsTable),
         ("mcpServers.<name>", McpEntry),
+        ("export", Exports),
     ],
 )
 def test_p_62_the_small_tables_are_there(heading: str, shape: type[msgspec.Struct]) -> None:

@@ -106,6 +106,16 @@ def test_an_entry_of_its_name_stands_in_for_the_bundled_server(
     assert is_bundled == (BUNDLED[0] in config.servers)
 
 
+def test_the_bundled_server_is_not_passed_on_over_mcp(tmp_path: Path) -> None:
+    path = tmp_path / "mcp.json"
+    assert not with_bundled(load_mcp({}, path)).exports.has("clock")
+    path.write_text('{"mcpServers": {"mine": {"command": "x"}}}')
+    exports = with_bundled(load_mcp({}, path)).exports
+    assert (True, False) == (exports.has("mine"), exports.has("clock"))
+    path.write_text('{"mcpServers": {"clock": {"command": "x"}}}')
+    assert with_bundled(load_mcp({}, path)).exports.has("clock")
+
+
 async def test_every_tool_of_a_bundled_recipe_is_one_of_a_bundled_server() -> None:
     recipes = load_recipes(RECIPES).recipes.values()
     wanted = {tool for recipe in recipes for tool in recipe.get("tools") or ()}

@@ -24,8 +24,13 @@ BUNDLED = (
 def with_bundled(config: McpConfig) -> McpConfig:
     """``config`` with the bundled servers behind its own.
 
-    An entry of the same name stands in for a bundled one, a disabled entry too.
+    An entry of the same name stands in for a bundled one, a disabled entry too. They are for
+    recipes only: over MCP nothing of them is passed on.
     """
-    taken = {*(server.name for server in config.servers), *config.skipped, *config.disabled}
+    own = [server.name for server in config.servers]
+    taken = {*own, *config.skipped, *config.disabled}
+    exports = config.exports
+    if exports.servers is None:
+        exports = msgspec.structs.replace(exports, servers=tuple(own))
     further = tuple(server for server in BUNDLED if server.name not in taken)
-    return msgspec.structs.replace(config, servers=(*config.servers, *further))
+    return msgspec.structs.replace(config, servers=(*config.servers, *further), exports=exports)
