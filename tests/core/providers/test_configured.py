@@ -376,6 +376,17 @@ def test_a_file_that_does_not_parse_is_one_problem(tmp_path: Path) -> None:
     assert str(problem).startswith(f"{path}: is not valid TOML: ")
 
 
+def test_a_wrong_address_of_ollama_is_one_of_the_problems(tmp_path: Path) -> None:
+    path = tmp_path / "inferencers.toml"
+    path.write_text("[inferencers.bad]\n")
+    providers, problems = check_inferencers(path, {"WOOLLAMA_OLLAMA_URL": "nonsense"})
+    assert BUILTIN == providers
+    assert [
+        "WOOLLAMA_OLLAMA_URL: base_url 'nonsense' is no address to add a path to.",
+        f"{path}: inferencers.bad: needs the key 'base_url'",
+    ] == [str(problem) for problem in problems]
+
+
 def test_ru_5_a_key_that_is_not_built_yet_loads_with_one_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

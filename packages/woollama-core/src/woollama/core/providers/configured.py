@@ -10,7 +10,7 @@ import msgspec
 from woollama.core.canonical import Capabilities
 from woollama.core.config.files import Problem, config_dir, read_file, read_table, refuse
 from woollama.core.errors import ConfigError
-from woollama.core.providers.builtin import builtin_providers
+from woollama.core.providers.builtin import BUILTIN, builtin_providers
 from woollama.core.providers.provider import Credential, Kind, ModelSettings, Provider
 from woollama.core.wire import WireSettings
 
@@ -181,17 +181,24 @@ def check_inferencers(
     path: "Path", environ: Mapping[str, str]
 ) -> tuple[tuple[Provider, ...], list[Problem]]:
     """As ``read_inferencers``, but the problems are returned beside what could be read."""
-    providers = {provider.name: provider for provider in builtin_providers(environ)}
+    problems: list[Problem] = []
+    known = BUILTIN
+    tree: Mapping[str, Any] = {}
     file = str(path)
+    try:
+        known = builtin_providers(environ)
+    except ConfigError as error:
+        problems.append(Problem("", "", error.message))
     try:
         tree = read_file(path, environ, named=NAMED_TABLES)
     except ConfigError as error:
-        return tuple(providers.values()), [Problem("", "", error.message)]
-    problems = [
+        problems.append(Problem("", "", error.message))
+    providers = {provider.name: provider for provider in known}
+    problems.extend(
         Problem(file, key, "unknown table; providers are [inferencers.<name>]")
         for key in tree
         if key != "inferencers"
-    ]
+    )
     tables = tree.get("inferencers", {})
     if not isinstance(tables, Mapping):
         problems.append(Problem(file, "inferencers", "must be a table"))

@@ -212,13 +212,14 @@ class _Watch:
         Raises:
             TimeoutError: the end of everything has passed.
         """
-        self._content = content
-        self._since = self._loop.time()
-        due = self._due(self._since)
-        if due is not None and due <= self._since:
+        now = self._since = self._loop.time()
+        if self._end is not None and self._end <= now:
             raise TimeoutError
-        if self._timer is None and due is not None:
-            self._timer = self._loop.call_at(due, self._check)
+        if self._timer is None:
+            due = self._due(now)
+            if due is not None:
+                self._content = content
+                self._timer = self._loop.call_at(due, self._check)
 
     def rest(self) -> None:
         """It has come."""
