@@ -171,6 +171,13 @@ async def test_a_fabric_that_is_down_at_the_start_is_picked_up_when_it_comes(
     assert "fabric is there again" in caplog.messages
 
 
+async def test_when_the_plugin_has_ended_its_list_stays_as_it_was() -> None:
+    """A plugin that failed shall not take the list of all patterns with it."""
+    async with before(fabric(), {"refresh_s": 0}) as server:
+        backend = backend_of(server)
+    assert ["summarize", "translate"] == [pattern.name for pattern in backend.list()]
+
+
 async def test_a_section_without_url_and_managed_is_switched_off() -> None:
     async with serving({"default_model": "ollama/m"}) as server:
         assert () == server.services.plugins.pattern_backends

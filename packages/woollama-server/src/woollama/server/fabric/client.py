@@ -45,31 +45,33 @@ class FabricClient:
             ConfigError: fabric cannot be started.
         """
         async with AsyncExitStack() as stack:
+            # A start that failed is no lost request: it is outside.
+            request = await self._request(ask)
             try:
-                response = await self._send(stack, ask, timeouts)
+                response = await self._send(stack, request, timeouts)
             except TransportError as error:
                 if not await self.server.recover(error):
-                    raise _named(error) from error.__cause__
-                response = await self._send_again(stack, ask, timeouts)
+                    raise
+                request = await self._request(ask)
+                response = await self._send(stack, request, timeouts)
             yield response
+
+    async def _request(self, ask: Ask) -> WireRequest:
+        return with_key(ask(await self.server.base_url()), self._key)
+
+    async def _send(
+        self, stack: AsyncExitStack, request: WireRequest, timeouts: Timeouts
+    ) -> WireResponse:
+        try:
+            return await stack.enter_async_context(self._transport.open(request, timeouts=timeouts))
+        except TransportError as error:
+            raise _named(error) from error.__cause__
 
     async def broken(self, error: TransportError) -> TransportError:
         """The error of a reply that broke off; a fabric of ours that is stuck is ended."""
         if error.kind == "timeout":
             await self.server.recover(error)
         return _named(error)
-
-    async def _send(self, stack: AsyncExitStack, ask: Ask, timeouts: Timeouts) -> WireResponse:
-        request = with_key(ask(await self.server.base_url()), self._key)
-        return await stack.enter_async_context(self._transport.open(request, timeouts=timeouts))
-
-    async def _send_again(
-        self, stack: AsyncExitStack, ask: Ask, timeouts: Timeouts
-    ) -> WireResponse:
-        try:
-            return await self._send(stack, ask, timeouts)
-        except TransportError as error:
-            raise _named(error) from error.__cause__
 
     async def fetch(
         self, ask: Ask, *, pattern: str | None = None, timeouts: Timeouts = QUICK

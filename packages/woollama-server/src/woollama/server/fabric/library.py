@@ -1,6 +1,7 @@
 """The names of fabric's patterns: known at once, asked for in the background."""
 
 import logging
+from contextlib import suppress
 
 import anyio
 from anyio.abc import TaskGroup
@@ -57,9 +58,12 @@ class Library:
         # Before the first answer ``keep_asking`` does it.
         if self._asked_at is None or self._asking:
             return
-        if anyio.current_time() - self._asked_at >= self._refresh_s:
-            self._asking = True
+        if anyio.current_time() - self._asked_at < self._refresh_s:
+            return
+        # A group that has ended takes no task any more; the list stays as it is.
+        with suppress(RuntimeError):
             self._tasks.start_soon(self._refresh_once, name="fabric's list of patterns")
+            self._asking = True
 
     async def _refresh_once(self) -> None:
         try:
