@@ -23,6 +23,9 @@ from woollama.core.scopes import open_tasks
 __all__ = ["open_own_streams"]
 
 _READ_BYTES = 1 << 16
+_LAST_WORDS_S = 1.0
+"""How long a client may take to read what was said before the end."""
+
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 
 Incoming = SessionMessage | Exception
@@ -45,9 +48,13 @@ async def open_own_streams(*, limit_bytes: int) -> AsyncGenerator[Streams]:
     outbox, to_say = anyio.create_memory_object_stream[SessionMessage](0)
     with _taken(_STDIN) as source, _taken(_STDOUT) as sink:
         async with open_tasks() as tasks, said, messages, outbox, to_say:
+            written = anyio.Event()
             tasks.start_soon(_read, source, said, limit_bytes)
-            tasks.start_soon(_write, sink, to_say)
+            tasks.start_soon(_write, sink, to_say, written)
             yield messages, outbox
+            outbox.close()
+            with anyio.move_on_after(_LAST_WORDS_S):
+                await written.wait()
             tasks.cancel_scope.cancel()
 
 
@@ -107,7 +114,9 @@ def _message(line: bytes) -> Incoming:
         return error
 
 
-async def _write(sink: int, to_say: ObjectReceiveStream[SessionMessage]) -> None:
+async def _write(
+    sink: int, to_say: ObjectReceiveStream[SessionMessage], written: anyio.Event
+) -> None:
     # A client that does not read any more is found out by the end of what it sends.
     with suppress(BrokenPipeError, ConnectionError):
         async with to_say:
@@ -119,3 +128,4 @@ async def _write(sink: int, to_say: ObjectReceiveStream[SessionMessage]) -> None
                         rest = rest[os.write(sink, rest) :]
                     except BlockingIOError:
                         await anyio.wait_writable(sink)
+    written.set()

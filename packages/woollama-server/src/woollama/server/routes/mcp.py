@@ -61,15 +61,17 @@ class _Endpoint:
         self._app: ASGIApp | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = dict(scope["headers"])
-        if self._services.instance_id in header_trail(headers.get(_HEADER, b"").decode("latin-1")):
+        us = self._services.instance_id
+        given: bytes = dict(scope["headers"]).get(_HEADER, b"")
+        if us in header_trail(given.decode("latin-1")):
             raise RequestError(
                 "This is the woollama that asks: an entry of mcp.json leads back to itself.",
                 status=508,
                 code="loop_detected",
+                headers={INSTANCE_HEADER: us},
             )
         app = self._app if self._app is not None else await self._start()
-        exchange = _Exchange(self._services.instance_id, receive, send)
+        exchange = _Exchange(us, receive, send)
         if scope["method"] == "GET":
             await exchange.until(self._stop, app, scope)
         else:
