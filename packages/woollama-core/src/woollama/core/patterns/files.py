@@ -80,6 +80,7 @@ class WatchedFile(Generic[T]):
         self._read = read
         self._empty = empty
         self._value = empty
+        self._in_force = False
         self._seen: tuple[Path, Stamp] | None = None
 
     def value(self) -> T:
@@ -91,6 +92,7 @@ class WatchedFile(Generic[T]):
             return self._value
         if found is None:
             self._seen, self.problem, self._value = None, None, self._empty
+            self._in_force = True
         elif found != self._seen:
             self._seen = None if _is_fresh(found[1]) else found
             self._take(found[0])
@@ -110,9 +112,11 @@ class WatchedFile(Generic[T]):
             self._fault(path, str(error))
         else:
             self.problem = None
+            self._in_force = True
 
     def _fault(self, path: Path, reason: str) -> None:
-        if reason != self.problem:
+        # Of a file that never was in force, who wanted it tells the problem.
+        if self._in_force and reason != self.problem:
             _log.warning("%s: %s; what it said before stays in force", path, reason)
         self.problem = reason
 

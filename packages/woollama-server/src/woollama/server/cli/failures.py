@@ -52,11 +52,13 @@ def report(error: BaseException) -> int:
         case WoollamaError() | Failure() as caught:
             complain(one_line(str(caught)))
             return EXIT_FAILED
-        case OSError() as caught:
+        case OSError(filename=None) as caught:
             # What has no name of a file is the output: on a full disk, say.
             forget_stdout()
-            what = f"{caught.filename}" if caught.filename else "the output cannot be written"
-            complain(f"{what}: {caught.strerror or caught}")
+            complain(f"the output cannot be written: {caught.strerror or caught}")
+            return EXIT_FAILED
+        case OSError() as caught:
+            complain(f"{caught.filename}: {caught.strerror}")
             return EXIT_FAILED
         case caught:
             return _unexpected(caught)
