@@ -23,6 +23,7 @@ from woollama.server.mcp.tools import McpTools, open_mcp_tools
 from woollama.server.plugins.installed import Installed
 from woollama.server.plugins.loader import load_plugins, open_plugins
 from woollama.server.plugins.running import RunningPlugins
+from woollama.server.plugins.tools import join_tools
 from woollama.server.services import Services
 from woollama.server.settings import Settings
 
@@ -147,7 +148,7 @@ def _catalog(
     native = NativePatterns(
         (settings.config_dir / "recipes.toml", RECIPES),
         registry,
-        tools=tools,
+        tools=join_tools(tools, plugins.contributions),
         limits=settings.runs.of_core(),
         link=link,
     )
