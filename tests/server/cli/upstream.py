@@ -42,6 +42,7 @@ class Speaker:
 
     Attributes:
         bodies: what was asked, decoded.
+        keys: the ``Authorization`` of each request.
         release: the pieces behind the first one wait for it, when ``holds`` is set.
         gone: set when the client has left before the end.
     """
@@ -58,10 +59,12 @@ class Speaker:
         self._holds = holds
         self._cut = cut
         self.bodies: list[dict[str, Any]] = []
+        self.keys: list[str | None] = []
         self.release = threading.Event()
         self.gone = threading.Event()
 
     async def __call__(self, exchange: Exchange) -> None:
+        self.keys.append(exchange.request.headers.get("authorization"))
         if exchange.request.method == "GET":
             data = [{"id": name, "object": "model"} for name in NAMES]
             await exchange.send(whole(json.dumps({"object": "list", "data": data}).encode()))
