@@ -281,6 +281,16 @@ async def test_what_was_left_out_for_the_provider_is_told() -> None:
     assert TurnStarted(turn=1, dropped=("seed",)) == first
 
 
+async def test_tools_of_the_recipe_that_nobody_has_are_told_as_left_out() -> None:
+    tools = Tools("a")
+    up = Scripted([say("x")])
+    target, link = target_of(up), Link(transport=up.transport, api_key="k")
+    plan = plan_run(target, [HI], allow=["t.gone", "a"], tools=tools, link=link)
+    async with open_run(plan) as events:
+        first = await anext(aiter(events))
+    assert TurnStarted(turn=1, dropped=("tools.t.gone",), tools_offered=1) == first
+
+
 def test_neither_a_plan_nor_its_link_shows_the_key() -> None:
     up = Scripted([])
     plan = plan_run(target_of(up), [HI], link=Link(api_key="sk-secret-1234"))

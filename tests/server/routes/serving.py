@@ -13,6 +13,7 @@ from woollama.core.directory import Directory
 from woollama.core.patterns import NativePatterns, PatternCatalog
 from woollama.core.providers import ModelRegistry, Provider
 from woollama.core.retries import NO_RETRIES, Retries
+from woollama.core.runs import RunLimits
 from woollama.core.runs.plan import Link
 from woollama.core.runs.toolset import ToolSource
 from woollama.core.scopes import open_tasks
@@ -63,6 +64,7 @@ async def serving(
     reasoning: str = "reasoning_content",
     recipes: Path | None = None,
     tools: ToolSource | None = None,
+    limits: RunLimits = RunLimits(),  # noqa: B008 - an immutable value
 ) -> AsyncGenerator[Daemon]:
     """A daemon that knows these providers, and the recipes of a file with these tools."""
     server = ServerSettings(address="127.0.0.1:0", uds=False, body_limit_bytes=body_limit_bytes)
@@ -73,13 +75,13 @@ async def serving(
         registry = ModelRegistry(providers)
         link = Link(transport=transport, timeouts=timeouts, retries=retries)
         native = [
-            NativePatterns((path,), registry, tools=tools, link=lambda _target: link)
+            NativePatterns((path,), registry, tools=tools, limits=limits, link=lambda _target: link)
             for path in ([] if recipes is None else [recipes])
         ]
         services = Services(
             directory=Directory(registry, PatternCatalog(native)),
             plugins=RunningPlugins(),
-            tools=McpTools(()),
+            tools=tools if isinstance(tools, McpTools) else McpTools(()),
             tasks=tasks,
             fresh_s=60.0,
             transport=transport,

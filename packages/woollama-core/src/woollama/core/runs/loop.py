@@ -125,8 +125,11 @@ class Run:
             timeouts=link.timeouts,
             retries=link.retries,
         ) as opened:
+            missing = tuple(f"tools.{name}" for name in plan.toolset.missing)
             yield TurnStarted(  # noqa: ASYNC119 - closed by _go
-                turn=turn, dropped=opened.dropped, tools_offered=len(request.tools)
+                turn=turn,
+                dropped=(*opened.dropped, *missing),
+                tools_offered=len(request.tools),
             )
             batches = cast("AsyncGenerator[tuple[Delta, ...]]", opened.batches)
             async with aclosing(batches):

@@ -28,11 +28,18 @@ class Toolset:
 
     Attributes:
         schemas: what the model is offered, OpenAI's function tools under their wire names.
+        missing: allowed names that nobody has.
     """
 
-    def __init__(self, provider: ToolProvider | None, specs: Sequence[ToolSpec]) -> None:
+    def __init__(
+        self,
+        provider: ToolProvider | None,
+        specs: Sequence[ToolSpec],
+        missing: tuple[str, ...] = (),
+    ) -> None:
         """Names the tools for the wire; ``specs`` are allowed, each name once."""
         names = wire_names(spec.name for spec in specs)
+        self.missing = missing
         self._provider = provider
         self._by_wire = {names[spec.name]: spec for spec in specs}
         self.schemas: tuple[dict[str, Any], ...] = tuple(
@@ -76,10 +83,10 @@ def offer_tools(source: ToolSource | None, allow: Sequence[str]) -> Toolset:
             raise _failed(f"two tools are named {spec.name!r}")
         specs[spec.name] = spec
     known = {name for spec in specs.values() for name in (spec.name, spec.own_name)}
-    missing = [name for name in allow if name not in known]
+    missing = tuple(name for name in allow if name not in known)
     if missing:
         _log.warning("tools of the recipe that nobody offers: %s", ", ".join(missing))
-    return Toolset(provider, tuple(specs.values()))
+    return Toolset(provider, tuple(specs.values()), missing)
 
 
 def _provider(source: object) -> ToolProvider | None:

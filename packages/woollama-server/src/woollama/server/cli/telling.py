@@ -91,7 +91,9 @@ class Telling:
         self._holding = turn.tools_offered > 0 and not self._screen.live
         self._held.clear()
         self._said = False
-        new = [name for name in turn.dropped if name not in self._dropped]
+        # Tools that nobody has are told by the log.
+        named = (name for name in turn.dropped if not name.startswith("tools."))
+        new = [name for name in named if name not in self._dropped]
         if new:
             self._dropped.update(new)
             self._screen.note(f"Left out, as drop_params says: {', '.join(new)}.")
