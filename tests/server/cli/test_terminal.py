@@ -11,7 +11,7 @@ import pytest
 from anyio import to_thread
 
 from tests.server.cli.shell import Shell
-from tests.server.cli.upstream import Speaker, chunk, completion
+from tests.server.cli.upstream import Speaker, chunk, completion, refusal
 from woollama.core.testing.upstream import Exchange, Script, chunked, head, serve_in_thread
 
 ESCAPE = "\x1b"
@@ -201,6 +201,19 @@ def test_an_error_is_red_on_a_line_of_its_own(shell: Shell) -> None:
         assert 1 == terminal.end()
     assert f"Half an answer\n{RED}woollama: Provider 'up': " in terminal.seen
     assert terminal.seen.endswith(f"{RESET}\n")
+
+
+def test_a_long_error_is_broken_between_words(shell: Shell) -> None:
+    message = "a_word_of_20_letters " * 8
+
+    async def script(exchange: Exchange) -> None:
+        await exchange.send(refusal(400, message))
+
+    with speaking(shell, script), shell.terminal("ask", "-m", "up/m", "hi") as terminal:
+        assert 1 == terminal.end()
+    lines = terminal.seen[terminal.seen.index("woollama: ") :].replace(RESET, "").splitlines()
+    assert f"woollama: up/m answers 400: {message}".split() == " ".join(lines).split()
+    assert max(map(len, lines)) <= 80
 
 
 @pytest.mark.parametrize("environ", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=" ".join)

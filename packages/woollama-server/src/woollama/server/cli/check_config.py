@@ -9,7 +9,7 @@ from woollama.core.config.files import Problem
 from woollama.core.providers import Provider
 from woollama.server.cli.checking import FILES, Findings, check_all
 from woollama.server.cli.table import print_table
-from woollama.server.cli.terminal import styled, visible
+from woollama.server.cli.terminal import say, styled, visible
 
 __all__ = ["check_config"]
 
@@ -30,7 +30,7 @@ def check_config(context: click.Context) -> None:
             click.echo(_line(problem))
         count = len(findings.problems)
         plural = "" if count == 1 else "s"
-        click.echo(styled(f"{count} problem{plural} in {findings.folder}.", fg="red"), err=True)
+        say(f"{count} problem{plural} in {findings.folder}.", fg="red")
         context.exit(1)
     _show(findings)
 

@@ -15,7 +15,7 @@ from woollama.core.providers import Provider
 from woollama.server.cli.probe import probe
 from woollama.server.cli.start import begin
 from woollama.server.cli.table import print_table
-from woollama.server.cli.terminal import Screen, one_line, styled
+from woollama.server.cli.terminal import Screen, one_line, say
 from woollama.server.lifespan import open_services
 from woollama.server.settings import Settings
 
@@ -44,7 +44,7 @@ def models(context: click.Context, as_json: bool) -> None:
             return
     print_table(("MODEL", "DIALECT", "CONTEXT", "EFFORTS"), _rows(pairs))
     for line, style in _remarks(pairs, patterns):
-        click.echo(styled(line, **style), err=True)
+        say(line, **style)
 
 
 models.add_command(probe)

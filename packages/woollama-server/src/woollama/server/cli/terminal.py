@@ -5,7 +5,9 @@ are shown. In a pipe an answer is what it is, byte by byte, and nothing of ours 
 """
 
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable
 from contextlib import suppress
 from types import MappingProxyType, TracebackType
@@ -13,7 +15,7 @@ from typing import IO, Protocol, Self
 
 import click
 
-__all__ = ["Screen", "complain", "one_line", "styled", "visible", "warn"]
+__all__ = ["Screen", "complain", "one_line", "say", "styled", "visible", "warn"]
 
 _LONGEST_LINE = 600
 
@@ -46,18 +48,26 @@ def styled(text: str, **style: object) -> str:
 
 def complain(message: str) -> None:
     """What went wrong, on stderr, in red where a person looks."""
-    _say(styled(f"woollama: {visible(message)}", fg="red"))
+    say(f"woollama: {visible(message)}", fg="red")
 
 
 def warn(message: str) -> None:
     """What is perhaps not meant, on stderr, on one line."""
-    _say(styled(f"woollama: {one_line(message)}", fg="yellow"))
+    say(f"woollama: {one_line(message)}", fg="yellow")
 
 
-def _say(line: str) -> None:
+def say(text: str, **style: object) -> None:
+    """Lines on stderr; those that are too long for a terminal are broken between words."""
+    if sys.stderr.isatty():
+        width = shutil.get_terminal_size().columns
+        text = "\n".join(_broken(line, width) for line in text.splitlines())
     # When stderr is gone, there is nobody to tell it to, and no place to say so.
     with suppress(OSError):
-        click.echo(line, err=True)
+        click.echo(styled(text, **style), err=True)
+
+
+def _broken(line: str, width: int) -> str:
+    return textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
 
 
 class _Spinner(Protocol):
