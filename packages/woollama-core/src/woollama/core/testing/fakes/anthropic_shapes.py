@@ -41,6 +41,21 @@ class _Strict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     pass
 
 
+class _Saying(_Strict, frozen=True):
+    """Has content that is blocks, or text that says something (AE-17).
+
+    A pattern would say the second, but msgspec 0.22 writes past the end of its own memory for a
+    text with a pattern beside a list.
+    """
+
+    def __post_init__(self) -> None:
+        """Refuses text of white space alone."""
+        for name in ("content", "system"):
+            text = getattr(self, name, None)
+            if isinstance(text, str) and not text.strip():
+                raise ValueError("text must say something")
+
+
 class CacheControl(_Strict, frozen=True):
     """The mark of a block up to which the prompt is cached."""
 
@@ -99,10 +114,10 @@ class Image(_Cached, frozen=True, kw_only=True, tag="image"):
     transformations: dict[str, Any] | None = None
 
 
-class Composed(_Strict, frozen=True, tag="content"):
+class Composed(_Saying, frozen=True, tag="content"):
     """A document made of blocks."""
 
-    content: Said | list[Text | Image]
+    content: str | list[Text | Image]
 
 
 class Document(_Cached, frozen=True, kw_only=True, tag="document"):
@@ -133,12 +148,12 @@ class ToolUse(_Cached, frozen=True, kw_only=True, tag="tool_use"):
     toolset_name: str | None = None
 
 
-class ToolResult(_Cached, frozen=True, kw_only=True, tag="tool_result"):
+class ToolResult(_Cached, _Saying, frozen=True, kw_only=True, tag="tool_result"):
     """What a call gave; without content when it gave nothing (AE-17)."""
 
     tool_use_id: CallId
     content: (
-        Said
+        str
         | Annotated[list[Text | Image | Document | SearchResult], Meta(min_length=1)]
         | UnsetType
     ) = UNSET
@@ -164,16 +179,16 @@ AssistantBlock = Text | Image | Document | ToolUse | Thinking | RedactedThinking
 Block = UserBlock | AssistantBlock
 
 
-class UserTurn(_Strict, frozen=True, tag_field="role", tag="user"):
+class UserTurn(_Saying, frozen=True, tag_field="role", tag="user"):
     """What the person said, and what calls gave."""
 
-    content: Said | Annotated[list[UserBlock], Meta(min_length=1)]
+    content: str | Annotated[list[UserBlock], Meta(min_length=1)]
 
 
-class AssistantTurn(_Strict, frozen=True, tag_field="role", tag="assistant"):
+class AssistantTurn(_Saying, frozen=True, tag_field="role", tag="assistant"):
     """What the model said."""
 
-    content: Said | Annotated[list[AssistantBlock], Meta(min_length=1)]
+    content: str | Annotated[list[AssistantBlock], Meta(min_length=1)]
 
 
 class Adaptive(_Strict, frozen=True, tag="adaptive"):
@@ -253,13 +268,13 @@ class CustomTool(_Cached, frozen=True, kw_only=True):
     input_examples: list[dict[str, Any]] | UnsetType = UNSET
 
 
-class MessagesBody(_Strict, frozen=True):
+class MessagesBody(_Saying, frozen=True):
     """The whole body. A field that the API does not let be null is unset when it is absent."""
 
     model: Said
     max_tokens: Annotated[int, Meta(ge=0)]
     messages: Annotated[list[UserTurn | AssistantTurn], Meta(min_length=1, max_length=100_000)]
-    system: Said | Annotated[list[Text], Meta(min_length=1)] | UnsetType = UNSET
+    system: str | Annotated[list[Text], Meta(min_length=1)] | UnsetType = UNSET
     tools: list[CustomTool] | UnsetType = UNSET
     tool_choice: AutoChoice | AnyChoice | NamedChoice | NoChoice | UnsetType = UNSET
     stop_sequences: list[Said] | UnsetType = UNSET
