@@ -196,6 +196,17 @@ def test_p_6_it_uses_no_file_of_the_folder_it_is_started_in(tmp_path: Path) -> N
     assert " debug " not in daemon.log
 
 
+def test_without_plugins_it_starts_in_spite_of_one_that_is_not_there(tmp_path: Path) -> None:
+    files = {"woollama.toml": '[plugins]\nenabled = ["ghost"]\n'}
+    with running_daemon(tmp_path, "--no-plugins", files=files, environ={}) as daemon:
+        connection = connect(daemon)
+        connection.request("GET", "/v1/models")
+        names = [model["id"] for model in json.loads(connection.getresponse().read())["data"]]
+        connection.close()
+        assert 0 == daemon.stop()
+    assert [] == [name for name in names if name.startswith("local/")]
+
+
 # How it ends
 
 

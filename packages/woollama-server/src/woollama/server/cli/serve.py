@@ -34,33 +34,53 @@ _FLAGS = (
 )
 
 
-@click.command()
-@click.option("--address", help="host:port to listen on; 127.0.0.1:9665 unless configured.")
-@click.option("--host", help="The host part alone.")
-@click.option("--port", type=click.IntRange(0, 65535), help="The port alone; 0 takes a free one.")
-@click.option("--uds", help="Path of the Unix socket; `off` for none.")
+_CLOSING = """
+What is not said here comes from woollama.toml; see also WOOLLAMA_ADDRESS and WOOLLAMA_TOKEN.
+Ctrl-C and SIGTERM let answers that are under way come to their end.
+"""
+
+
+@click.command(epilog=_CLOSING)
+@click.option(
+    "--address", metavar="HOST:PORT", help="Where to listen; 127.0.0.1:9665 unless configured."
+)
+@click.option("--host", metavar="HOST", help="The host part alone.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    metavar="PORT",
+    help="The port part alone; 0 takes a free one.",
+)
+@click.option("--uds", metavar="PATH", help="The Unix socket; `off` for none.")
 @click.option(
     "--server",
     "kind",
     type=click.Choice(["hypercorn", "uvicorn"]),
     help="The HTTP server to run on.",
 )
-@click.option("--log-format", type=click.Choice(["text", "json"]), help="A line, or JSON.")
+@click.option(
+    "--log-format", type=click.Choice(["text", "json"]), help="How each line of the log is written."
+)
 @click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
-    help="From which level on to log; each request is one line of info.",
+    metavar="LEVEL",
+    help="From which level on to log: debug, info, warning or error. Each request is a line of "
+    "info.",
 )
 @click.option(
     "--log-bodies",
     is_flag=True,
     default=None,
-    help="Log request and reply bodies. They hold everything that users write.",
+    help="Log the bodies of requests and replies, which hold everything that users write.",
 )
 @click.option("--no-plugins", is_flag=True, help="Start without any plugin.")
 @click.pass_context
 def serve(context: click.Context, /, **given: Any) -> None:
-    """Serve every model on one address."""
+    """Serve every model on one address: OpenAI's API on /v1, prompts on /w1, MCP on /mcp.
+
+    Says on stderr where it listens, and then a line for each request.
+    """
     settings = begin(_flags(given))
     environ = {**os.environ, OVERRIDE: "none"} if given["no_plugins"] else os.environ
     try:
