@@ -159,6 +159,10 @@ NORMALIZED: list[tuple[dict[str, Any], dict[str, Any]]] = [
         {"oneOf": [{"type": "integer"}, {"type": "string"}]},
     ),
     ({"anyOf": [{"type": "null"}]}, {"anyOf": [{"type": "null"}]}),
+    (
+        {"anyOf": [{"type": "null"}, {"type": "null"}]},
+        {"anyOf": [{"type": "null"}]},
+    ),
     ({"allOf": [{"type": "string", "minLength": 1}]}, {"type": "string", "minLength": 1}),
     ({"anyOf": [True]}, {"type": "string"}),
     ({"anyOf": "wrong"}, {"anyOf": "wrong"}),

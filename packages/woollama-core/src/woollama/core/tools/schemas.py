@@ -186,7 +186,7 @@ def _normal(schema: Mapping[str, Any]) -> Schema:
 def _fewer_arms(schema: Schema, key: str, arms: list[Any]) -> Schema:
     kept = [arm for arm in arms if not _is_null(arm)]
     if not kept:
-        return schema
+        return {**schema, key: arms[:1]}
     if len(kept) < len(arms):
         schema = _not_null(schema)
     rest = {name: value for name, value in schema.items() if name != key}
