@@ -83,6 +83,12 @@ def test_neither_argument_nor_pipe_is_exit_code_2(piped: bytes, shell: Shell) ->
     assert done.err.endswith("Error: Nothing to ask: give a question, or pipe one in.\n")
 
 
+def test_at_a_terminal_it_does_not_wait_for_a_question(ask: Ask) -> None:
+    done = ask("-m", "up/m")
+    assert (2, "") == (done.code, done.out)
+    assert "Nothing to ask" in done.err
+
+
 def test_bytes_that_are_no_text_are_refused(shell: Shell) -> None:
     done = shell.run("ask", "-m", "up/m", stdin=b"GIF89a\xff\xfe")
     assert (2, "") == (done.code, done.out)

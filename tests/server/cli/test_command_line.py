@@ -9,6 +9,7 @@ import pytest
 
 from tests.server.cli.shell import Shell
 from woollama.core import __version__
+from woollama.server.cli import main
 from woollama.server.cli.commands import run, woollama
 
 WIDTH = 80
@@ -122,6 +123,23 @@ def test_what_it_does_not_know_is_exit_code_2_and_names_the_help(
 def test_an_option_without_its_value_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
     assert 2 == run(["ask", "-m"])
     assert "Option '-m' requires an argument." in capsys.readouterr().err
+
+
+def test_a_shell_can_ask_for_completions(shell: Shell) -> None:
+    typed = shell.run(_WOOLLAMA_COMPLETE="bash_complete", COMP_WORDS="woollama p", COMP_CWORD="1")
+    assert (0, "plain,patterns\nplain,plugins\n") == (typed.code, typed.out)
+    done = shell.run(_WOOLLAMA_COMPLETE="bash_complete", COMP_WORDS="woollama pat", COMP_CWORD="1")
+    assert (0, "plain,patterns\n") == (done.code, done.out)
+
+
+def test_ctrl_c_before_there_is_a_command_is_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted() -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("woollama.server.cli._main", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert 130 == ended.value.code
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["nonsense"], ["ask", "--help"]])
