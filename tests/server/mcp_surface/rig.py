@@ -99,6 +99,7 @@ async def daemon(
     patience_s: float = 20.0,
     drain_timeout_s: float = 0.5,
     body_limit_bytes: int = 1 << 20,
+    origins: tuple[str, ...] = (),
 ) -> AsyncGenerator[Daemon]:
     """A daemon with these files, on a free port of this machine, in this process."""
     write(folder, files or {})
@@ -108,6 +109,7 @@ async def daemon(
             uds=False,
             drain_timeout_s=drain_timeout_s,
             body_limit_bytes=body_limit_bytes,
+            origins=origins,
         ),
         mcp=McpSettings(patience_s=patience_s),
         plugins=PluginSettings(enabled=()),

@@ -251,6 +251,23 @@ async def test_a_providers_refusal_is_a_failed_result(tmp_path: Path) -> None:
     assert "too many" in text_of(result)
 
 
+@pytest.mark.parametrize("era", ERAS)
+async def test_the_log_line_tells_the_model_and_the_tokens_and_no_more(
+    tmp_path: Path, era: Era, caplog: pytest.LogCaptureFixture
+) -> None:
+    fake = CompatibleFake([say("the-answer", usage=ONE)])
+    with caplog.at_level("DEBUG", "woollama"):
+        async with (
+            serve(fake) as upstream,
+            daemon(tmp_path, files(upstream)) as running,
+            connected(running.url, era) as client,
+        ):
+            await client.call_tool("chat", {"recipe": "plain", "prompt": "the-question"})
+    ours = [record.getMessage() for record in caplog.records if record.name.startswith("woollama")]
+    assert any("model=woollama/plain" in line and "tokens=10+2" in line for line in ours)
+    assert not any(word in line for line in ours for word in ("the-answer", "the-question"))
+
+
 async def test_recipes_only_runs_no_other_model(tmp_path: Path) -> None:
     fake = CompatibleFake([say("done")] * 2)
     async with (

@@ -85,6 +85,19 @@ async def test_h04_host_and_origin_are_asked_for_as_everywhere(
             assert status == response.status_code
 
 
+async def test_a_page_that_is_let_in_sees_its_session(tmp_path: Path) -> None:
+    page = "https://app.example"
+    async with daemon(tmp_path, origins=(page,)) as running, asking(running.url) as http:
+        wanted = {"access-control-request-method": "POST"}
+        headers = {"access-control-request-headers": "mcp-session-id, mcp-protocol-version"}
+        preflight = await http.options("/mcp", headers={"origin": page, **wanted, **headers})
+        assert 204 == preflight.status_code
+        assert "mcp-session-id" in preflight.headers["access-control-allow-headers"]
+        response = await http.post("/mcp", json=greeting(), headers={"origin": page})
+        assert page == response.headers["access-control-allow-origin"]
+        assert "mcp-session-id" in response.headers["access-control-expose-headers"]
+
+
 async def test_the_token_is_asked_for_as_everywhere(tmp_path: Path) -> None:
     async with daemon(tmp_path, token="tok-1") as running, asking(running.url) as http:
         for headers in ({}, {"authorization": "Bearer tok-2"}):

@@ -1,6 +1,7 @@
 """What clients are shown: tools, prompts, who we are (server/mcp/surface*.py)."""
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,9 @@ from tests.server.mcp_surface.rig import (
     servers,
 )
 from woollama.core import __version__
+from woollama.core.errors import RequestError
+from woollama.core.patterns import Pattern, PatternCall, PatternCatalog
+from woollama.server.mcp.surface_prompts import Prompts
 
 RECIPES = """
 [recipes.translator]
@@ -301,3 +305,31 @@ async def test_it_does_not_wait_for_ever(tmp_path: Path) -> None:
         await running.connected("t")
         with anyio.fail_after(5):
             assert "t__pid" in await named(running.url, LEGACY)
+
+
+class Refusing:
+    """A backend whose one pattern cannot be rendered."""
+
+    id = "refusing"
+
+    def list(self) -> Sequence[Pattern]:
+        return (Pattern(name="p", source="refusing"),)
+
+    def find(self, name: str) -> Pattern | None:
+        return self.list()[0] if name == "p" else None
+
+    async def render(
+        self, name: str, variables: Mapping[str, Any], input: str | None = None
+    ) -> str:
+        raise RequestError(f"{name} needs more than {dict(variables)}.")
+
+    def open_run(self, call: PatternCall) -> Any:
+        raise AssertionError
+
+
+async def test_a_backends_refusal_to_render_is_told(tmp_path: Path) -> None:
+    prompts = Prompts(PatternCatalog([Refusing()]))
+    assert "The pattern 'p'." == prompts.listed()[0]["description"]
+    with pytest.raises(MCPError, match="p needs more than") as refused:
+        await prompts.get("p", {"a": "b"})
+    assert INVALID_PARAMS == refused.value.code

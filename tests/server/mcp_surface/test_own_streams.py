@@ -72,8 +72,9 @@ class Child:
 @asynccontextmanager
 async def child(folder: Path, files: Files | None = None) -> AsyncGenerator[Child]:
     write(folder, files or {})
-    kept = {key: os.environ[key] for key in ("PATH", "COVERAGE_PROCESS_START") if key in os.environ}
-    env = {**kept, "WOOLLAMA_CONFIG_DIR": str(folder), "HOME": str(folder)}
+    kept = ("PATH", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG")
+    own = {key: os.environ[key] for key in kept if key in os.environ}
+    env = {**own, "WOOLLAMA_CONFIG_DIR": str(folder), "HOME": str(folder)}
     process = await anyio.open_process(SERVE, env=env, cwd=folder)
     try:
         yield Child(process)

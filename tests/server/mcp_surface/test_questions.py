@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 import pytest
 from mcp.client.client import Client
+from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
     MISSING_REQUIRED_CLIENT_CAPABILITY,
@@ -26,11 +27,14 @@ from tests.server.mcp_surface.rig import (
     daemon,
     fixtures,
     raw,
+    scripted,
     servers,
     text_of,
 )
 from woollama.core.scopes import open_tasks
+from woollama.server.mcp import surface_questions
 from woollama.server.mcp.questions import Asker, CannotAsk, Direct, OpenCalls, without_deadline
+from woollama.server.mcp.surface_questions import Conversations
 
 MODES: tuple[Era, ...] = ("auto", "legacy")
 ASK = "f__test_elicitation"
@@ -189,6 +193,182 @@ async def test_an_answer_without_the_question_ends_nothing_by_mistake(tmp_path: 
         }
         answer = await client.request("tools/call", empty, capabilities=can)
         assert INVALID_PARAMS == answer["error"]["code"]
+
+
+async def test_a_server_of_the_newer_protocol_may_ask_again_and_again(tmp_path: Path) -> None:
+    person = bo()
+    async with (
+        daemon(tmp_path, one("auto")) as running,
+        connected(running.url, "legacy", elicitation_callback=person) as client,
+    ):
+        name = await the_tool(client, "test_input_required_result_multi_round")
+        assert "both steps" == text_of(await client.call_tool(name, {}))
+        state = await the_tool(client, "test_input_required_result_request_state")
+        assert "state-ok" in text_of(await client.call_tool(state, {}))
+    assert ["Step 1: What is your name?", "Step 2: What is your favorite color?"] == (
+        person.asked[:2]
+    )
+
+
+async def test_but_not_for_ever(tmp_path: Path) -> None:
+    person = bo()
+    async with (
+        daemon(tmp_path, one("auto")) as running,
+        connected(running.url, "legacy", elicitation_callback=person) as client,
+    ):
+        await client.list_tools()
+        # It asks whatever it is answered.
+        result = await client.call_tool("f__test_streaming_elicitation", {})
+    assert "The tool has asked 10 times" in text_of(result)
+    assert 10 == len(person.asked)
+
+
+async def test_a_client_of_the_older_protocol_is_not_asked_for_what_is_no_question(
+    tmp_path: Path,
+) -> None:
+    async with (
+        daemon(tmp_path, one("auto")) as running,
+        connected(running.url, "legacy", elicitation_callback=bo()) as client,
+    ):
+        name = await the_tool(client, "test_input_required_result_list_roots")
+        result = await client.call_tool(name, {})
+    assert "it has not declared roots" in text_of(result)
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_client_that_answers_with_an_error_is_understood(tmp_path: Path, mode: Era) -> None:
+    refusal = ErrorData(code=-1, message="not now")
+    async with (
+        daemon(tmp_path, one(mode)) as running,
+        connected(running.url, "legacy", elicitation_callback=Person(refusal)) as client,
+    ):
+        result = await ask(client)
+    assert result.is_error
+    assert "the client refused the question: not now" in text_of(result)
+
+
+async def test_nobody_waits_for_an_answer_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(surface_questions, "ASKS_LIMIT_S", 0.05)
+
+    async def silent(_context: object, params: ElicitRequestParams) -> ElicitResult:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    async with (
+        daemon(tmp_path, one("legacy")) as running,
+        connected(running.url, "legacy", elicitation_callback=silent) as client,
+    ):
+        assert "nobody answered in time" in text_of(await ask(client))
+
+
+async def test_nobody_waits_for_a_client_to_come_back_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(surface_questions, "ASKS_LIMIT_S", 0.01)
+    given_up = anyio.Event()
+
+    async def work(someone: Asker, _progress: Any) -> dict[str, Any]:
+        with pytest.raises(CannotAsk, match="nobody answered in time"):
+            await someone.ask({"message": "Who?"})
+        given_up.set()
+        return {}
+
+    async with open_tasks() as tasks:
+        conversations = Conversations(tasks)
+        first = await conversations.begin({}, work, on_progress=None)
+        with anyio.fail_after(5):
+            await given_up.wait()
+        late = {
+            "requestState": first["requestState"],
+            "inputResponses": {"question": {"action": "accept"}},
+        }
+        with pytest.raises(MCPError, match="Nothing waits for this answer"):
+            await conversations.resume(late, on_progress=None)
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_client_of_the_newer_protocol_that_leaves_cancels_the_call(
+    tmp_path: Path,
+) -> None:
+    files = {"mcp.json": servers(t=scripted())}
+    async with (
+        daemon(tmp_path, files) as running,
+        connected(running.url, "auto", elicitation_callback=bo()) as client,
+    ):
+
+        async def heard(method: str) -> int:
+            return text_of(await client.call_tool("t__heard", {})).count(f'"{method}"')
+
+        async with open_tasks() as tasks:
+            tasks.start_soon(client.call_tool, "t__hang")
+            while await heard("tools/call") < 3:
+                pass
+            tasks.cancel_scope.cancel()
+        while not await heard("notifications/cancelled"):
+            pass
+
+
+async def test_only_so_many_questions_are_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(surface_questions, "_OPEN_LIMIT", 1)
+    told: list[str] = []
+
+    async def work(someone: Asker, _progress: Any) -> dict[str, Any]:
+        try:
+            return {"answer": await someone.ask({"message": "Who?"})}
+        except CannotAsk as reason:
+            told.append(str(reason))
+            return {"answer": None}
+
+    async with open_tasks() as tasks:
+        conversations = Conversations(tasks)
+        first = await conversations.begin({}, work, on_progress=None)
+        assert {"answer": None} == await conversations.begin({}, work, on_progress=None)
+        assert ["too many questions are open"] == told
+        back = {
+            "requestState": first["requestState"],
+            "inputResponses": {"question": {"action": "accept"}},
+        }
+        assert {"answer": {"action": "accept"}} == (
+            await conversations.resume(back, on_progress=None)
+        )
+        tasks.cancel_scope.cancel()
+
+
+async def test_what_goes_wrong_behind_a_question_reaches_who_waits() -> None:
+    async def work(someone: Asker, progress: Any) -> dict[str, Any]:
+        await progress(1, 2, "asking")
+        await someone.ask({"message": "Who?"})
+        await progress(2, 2, "asked")
+        raise MCPError(INVALID_PARAMS, "no such person")
+
+    heard: list[tuple[str, str | None]] = []
+
+    def ear(name: str) -> Any:
+        async def hear(progress: float, total: float | None, message: str | None) -> None:
+            heard.append((name, message))
+
+        return hear
+
+    async with open_tasks() as tasks:
+        conversations = Conversations(tasks)
+        first = await conversations.begin({}, work, on_progress=ear("first"))
+        back = {
+            "requestState": first["requestState"],
+            "inputResponses": {"question": {"action": "accept"}},
+        }
+        with pytest.raises(MCPError, match="no such person"):
+            await conversations.resume(back, on_progress=ear("second"))
+        tasks.cancel_scope.cancel()
+    # Each of its requests hears what happens while it is open.
+    assert [("first", "asking"), ("second", "asked")] == heard
+
+
+async def the_tool(client: Client, name: str) -> str:
+    """The exported name of a fixture, by its description."""
+    listed = (await client.list_tools()).tools
+    return next(tool.name for tool in listed if f"{name} of" in (tool.description or ""))
 
 
 # OpenCalls, the rule of exactly one call

@@ -1,5 +1,7 @@
 """The resources of servers, under URIs that say whose they are: server/mcp/surface_resources.py."""
 
+import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from mcp_types import TextResourceContents
 
 from tests.server.mcp_surface.rig import (
     ERAS,
+    HERE,
     LEGACY,
     MODERN,
     Era,
@@ -20,8 +23,10 @@ from tests.server.mcp_surface.rig import (
     raw,
     scripted,
     servers,
+    text_of,
 )
 
+READING = HERE / "reading_server.py"
 TEXT = "This is the content of the static text resource."
 
 
@@ -116,3 +121,66 @@ async def test_contents_reach_the_client_as_they_were_sent(tmp_path: Path, versi
         (content,) = answer["result"]["contents"]
     assert {"uri", "mimeType", "blob"} == content.keys()
     assert uri == content["uri"]
+
+
+def reading(*flags: str, **more: Any) -> dict[str, Any]:
+    return {"command": sys.executable, "args": ["-S", str(READING), *flags], **more}
+
+
+def those_of(server: str, listed: list[str]) -> list[str]:
+    prefix = f"woollama://{server}/"
+    return [uri.removeprefix(prefix) for uri in listed if uri.startswith(prefix)]
+
+
+async def test_all_pages_are_read_and_odd_items_left_out(tmp_path: Path) -> None:
+    entries = {
+        "pages": reading("--pages", "2", "--no-templates"),
+        "circle": reading("--circle"),
+        "odd": reading("--odd"),
+    }
+    async with (
+        daemon(tmp_path, {"mcp.json": servers(**entries)}) as running,
+        connected(running.url) as client,
+    ):
+        await running.connected(*entries)
+        found = await uris(client)
+        five = [f"r://{n}" for n in range(5)]
+        assert five == those_of("pages", found)
+        # One that does not come to an end costs its own, and not the list.
+        assert [] == those_of("circle", found)
+        assert [*five, "r://bare"] == those_of("odd", found)
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+async def test_a_list_is_kept_until_its_server_says_that_it_changed(
+    tmp_path: Path, quiet: bool
+) -> None:
+    entry = reading("--quiet") if quiet else reading()
+    news = anyio.Event()
+    async with (
+        daemon(tmp_path, {"mcp.json": servers(r=entry)}) as running,
+        connected(running.url) as client,
+    ):
+        await running.connected("r")
+        running.services.tools.on_resources(lambda: news.set())
+        for _ in range(3):
+            assert 5 == len(await uris(client))
+        asked = text_of(await client.call_tool("r__grow", {}))
+        # Of one that never says so it is asked each time.
+        assert ("3" if quiet else "1") == asked
+        if not quiet:
+            with anyio.fail_after(20):
+                await news.wait()
+        assert "r://late" in those_of("r", await uris(client))
+
+
+async def test_a_reading_passes_the_clients_meta_on(tmp_path: Path) -> None:
+    async with (
+        daemon(tmp_path, {"mcp.json": servers(r=reading())}) as running,
+        raw(running.url, LEGACY) as client,
+    ):
+        await running.connected("r")
+        given = {"uri": "woollama://r/r://1", "_meta": {"vendor/x": {"y": None}}}
+        result = (await client.request("resources/read", given))["result"]
+    assert {"vendor/x": {"y": None}} == json.loads(result["contents"][0]["text"])
+    assert "x-novel" in result

@@ -63,7 +63,11 @@ _OPEN = frozenset(
     }
 )
 
-_EXPOSED = b"x-request-id, x-woollama-request-id, x-woollama-dropped, x-woollama-hint, retry-after"
+_EXPOSED = (
+    b"x-request-id, x-woollama-request-id, x-woollama-dropped, x-woollama-hint, retry-after, "
+    # An MCP client in a page must see which session it was given.
+    b"mcp-session-id"
+)
 _PREFLIGHT = (
     (b"access-control-allow-methods", b"GET, HEAD, POST, DELETE, OPTIONS"),
     (b"access-control-max-age", b"600"),

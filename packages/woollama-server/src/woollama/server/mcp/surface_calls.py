@@ -12,10 +12,13 @@ from mcp_types import (
     MISSING_REQUIRED_CLIENT_CAPABILITY,
     URL_ELICITATION_REQUIRED,
 )
+from starlette.requests import Request
 
 from woollama.core.canonical.value import NOTHING
+from woollama.core.directory import OWN_NAMESPACE
 from woollama.core.errors import UnknownTool
 from woollama.server.instance import INSTANCE_META
+from woollama.server.logs import request_log
 from woollama.server.mcp.faults import CallTimedOut, Refused, ServerFault, Unreachable
 from woollama.server.mcp.federation import trail_of
 from woollama.server.mcp.health import OnProgress
@@ -99,7 +102,9 @@ class ToolCalls:
             raise MCPError(INVALID_PARAMS, "A loop: this call has come through this woollama.")
         voice = Voice(ctx, self._levels)
         if name == CHAT:
-            return await self._chat.call(arguments or {}, voice)
+            result = await self._chat.call(arguments or {}, voice)
+            _note(ctx, arguments or {}, result)
+            return result
         tool = self._exported.find(name)
         if tool is None:
             await self._exported.settle()
@@ -110,6 +115,19 @@ class ToolCalls:
             self._conversations
         )
         return readable(raw, ctx.protocol_version)
+
+
+def _note(ctx: Context, arguments: Mapping[str, Any], result: Mapping[str, Any]) -> None:
+    """What the request's log line tells of a chat: which model, how many tokens."""
+    request: object = ctx.request
+    if not isinstance(request, Request):
+        return
+    log = request_log(request.scope)
+    pattern = arguments.get("recipe") or arguments.get("pattern")
+    model = arguments.get("model") or (f"{OWN_NAMESPACE}/{pattern}" if pattern else None)
+    log.model = model if isinstance(model, str) else None
+    usage = mapping_in(mapping_in(result.get("structuredContent")).get("usage"))
+    log.count(usage.get("prompt_tokens"), usage.get("completion_tokens"))
 
 
 class _DirectCall:

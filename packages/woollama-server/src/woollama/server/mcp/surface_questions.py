@@ -16,6 +16,7 @@ from anyio.abc import TaskGroup
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 from mcp_types import INVALID_PARAMS, ElicitRequest, ElicitResult
+from pydantic import ValidationError
 
 from woollama.core.canonical.value import NOTHING
 from woollama.server.mcp.health import OnProgress
@@ -69,16 +70,18 @@ def asker_over(ctx: Context) -> Asker | None:
         return None
 
     async def ask(question: Raw) -> Raw:
-        request = ElicitRequest.model_validate({"method": _METHOD, "params": dict(question)})
         with anyio.move_on_after(ASKS_LIMIT_S):
             try:
                 answer = await ctx.session.send_request(
-                    request,
+                    ElicitRequest.model_validate({"method": _METHOD, "params": dict(question)}),
                     ElicitResult,
                     metadata=ServerMessageMetadata(related_request_id=ctx.request_id),
                 )
             except MCPError as error:
                 raise CannotAsk(f"the client refused the question: {error.message}") from error
+            except ValidationError as error:
+                # Its text quotes what was said.
+                raise CannotAsk("the question or its answer does not fit the protocol") from error
             return answer.model_dump(by_alias=True, mode="json", exclude_none=True)
         raise CannotAsk("nobody answered in time")
 
