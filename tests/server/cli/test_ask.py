@@ -276,10 +276,11 @@ def test_what_cannot_be_asked_is_one_line(
         (whole(b"<html><h1>Bad gateway</h1></html>", status=502), "up/m answers 502: <html>"),
         (whole(b'{"error": {"message": "out of memory"}}'), "up/m refuses: out of memory"),
         (whole(b"hello"), "up/m: The provider answered text that is neither JSON nor a stream"),
-        (whole(b""), "Provider 'up'"),
+        (whole(b""), "up/m: The provider's reply is empty."),
+        (whole(b"", status=302), "woollama: Provider 'up' answers with a redirect to 'elsewhere'."),
         (refusal(500, "x" * 5000), f"up/m answers 500: {'x' * 100}"),
     ],
-    ids=["400", "404", "429", "500", "html", "200", "text", "nothing", "long"],
+    ids=["400", "404", "429", "500", "html", "200", "text", "nothing", "redirect", "long"],
 )
 @either_way
 def test_a_refusal_is_one_line_that_says_whose_it_is(

@@ -82,7 +82,8 @@ def read_file(
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
-        raise refuse([Problem(str(path), "", f"cannot be read: {error}")]) from error
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise refuse([Problem(str(path), "", f"cannot be read: {reason}")]) from error
     try:
         tree = _parse(text, path.suffix)
         if not isinstance(tree, dict):

@@ -120,7 +120,9 @@ async def _ask(
 
 
 def _told(error: ProviderError | ReplyError, who: str) -> str:
-    """What the other side said, which does not say whose words they are."""
+    """What the other side said, with its name: most of them do not say whose words they are."""
+    if error.message.startswith("Provider "):
+        return str(error)
     if isinstance(error, ProviderError):
         how = "refuses" if error.peer_status is None else f"answers {error.peer_status}"
         return f"{who} {how}: {error}"
