@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from tests.server.cli.shell import Ended, Shell
+from woollama.server.cli.checking import FILES
 from woollama.server.cli.commands import run
 
 Check = Callable[..., Ended]
@@ -41,6 +42,7 @@ def hook(event, args):
         seen.append(event)
 
 sys.addaudithook(hook)
+from woollama.server.cli.checking import FILES
 from woollama.server.cli.commands import run
 code = run(["check-config"])
 print("acts", *seen, file=sys.stderr)
@@ -286,7 +288,10 @@ def test_everything_in_every_file_is_told_at_once(check: Check) -> None:
         "woollama.toml: server.adress: unknown key",
         "woollama.toml: timeout: unknown table",
     ]
-    lines = sorted(problems(check(files)))
+    told = problems(check(files))
+    files_told = [line.partition(":")[0] for line in told]
+    assert [name for name in FILES for _ in range(files_told.count(name))] == files_told
+    lines = sorted(told)
     assert len(expected) == len(lines), "\n".join(lines)
     for start, line in zip(expected, lines, strict=True):
         assert line.startswith(start)
@@ -313,6 +318,20 @@ def test_a_provider_whose_table_is_wrong_is_still_a_provider(check: Check) -> No
     first, second = sorted(problems(check(files)))
     assert first.startswith("inferencers.toml: inferencers.work.discovr")
     assert second.startswith("mcp.json: mcpServers.calc.comand")
+
+
+def test_a_person_sees_them_under_their_files_and_broken_between_words(shell: Shell) -> None:
+    shell.write("recipes.toml", '[recipes.r]\ninferencer = "nobody/m"\n')
+    shell.write("mcp.json", "{")
+    shell.write("woollama.toml", "[timeout]\n")
+    with shell.terminal("check-config", NO_COLOR="1") as terminal:
+        assert 1 == terminal.end()
+    lines = terminal.seen.splitlines()
+    assert "  timeout: unknown table; did you mean 'timeouts'?" == lines[1]
+    names = [str(shell.config / name) for name in ("woollama.toml", "recipes.toml", "mcp.json")]
+    assert names == [line for line in lines if line in names]
+    assert terminal.seen.replace("\n", " ").endswith(f" 3 problems in {shell.config}. ")
+    assert [] == [line for line in lines if line.startswith(" ") and len(line) > 80]
 
 
 # Warnings

@@ -1,7 +1,10 @@
 """``woollama check-config``: every problem in every file at once; connects to nothing."""
 
 import os
-from collections.abc import Iterator
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 import click
 
@@ -9,7 +12,7 @@ from woollama.core.config.files import Problem
 from woollama.core.providers import Provider
 from woollama.server.cli.checking import FILES, Findings, check_all
 from woollama.server.cli.table import print_table
-from woollama.server.cli.terminal import say, styled, visible
+from woollama.server.cli.terminal import broken, say, styled, visible
 
 __all__ = ["check_config"]
 
@@ -26,13 +29,26 @@ def check_config(context: click.Context) -> None:
     for warning in findings.warnings:
         click.echo(styled(f"warning: {_line(warning)}", fg="yellow"))
     if findings.problems:
-        for problem in findings.problems:
-            click.echo(_line(problem))
+        if sys.stdout.isatty():
+            _show_problems(findings.problems)
+        else:
+            for problem in findings.problems:
+                click.echo(_line(problem))
         count = len(findings.problems)
         plural = "" if count == 1 else "s"
         say(f"{count} problem{plural} in {findings.folder}.", fg="red")
         context.exit(1)
     _show(findings)
+
+
+def _show_problems(problems: Sequence[Problem]) -> None:
+    """For a person: under the name of each file what is wrong in it."""
+    width = shutil.get_terminal_size().columns
+    for file, found in groupby(problems, key=lambda problem: problem.file):
+        click.echo(styled(visible(file or "configuration"), bold=True))
+        for problem in found:
+            line = _line(Problem("", problem.place, problem.message))
+            click.echo(broken(line, width, indent="  "))
 
 
 def _line(problem: Problem) -> str:

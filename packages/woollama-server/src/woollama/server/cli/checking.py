@@ -39,7 +39,7 @@ class Findings(Value, frozen=True, kw_only=True):
 
     Attributes:
         folder: where the files are.
-        problems: what is wrong, in the order of the files.
+        problems: what is wrong, file by file.
         warnings: what is perhaps not meant.
         providers: those that ``inferencers.toml`` configures.
     """
@@ -73,10 +73,22 @@ def check_all(environ: Mapping[str, str]) -> Findings:
     found = [*in_settings, *in_plugins, *in_inferencers, *in_recipes, *in_mcp]
     return Findings(
         folder=folder,
-        problems=(*unset, *_without_stand_ins(found, folder, known)),
+        problems=_by_file([*unset, *_without_stand_ins(found, folder, known)], folder),
         warnings=(*mcp.warnings, *_missing_folder(folder / _RECIPES)),
         providers=tuple(each for each in providers if each.name in own),
     )
+
+
+def _by_file(problems: Iterable[Problem], folder: Path) -> tuple[Problem, ...]:
+    """Sorted, and each with its file: that of a file which cannot be read is in the message."""
+    files = [str(folder / name) for name in FILES]
+    named: list[Problem] = []
+    for problem in problems:
+        start, _, rest = problem.message.partition(": ")
+        whose = Problem(start, "", rest) if not problem.file and start in files else problem
+        named.append(whose)
+    order = {file: place for place, file in enumerate(files)}
+    return tuple(sorted(named, key=lambda each: order.get(each.file, len(order))))
 
 
 # Unset variables

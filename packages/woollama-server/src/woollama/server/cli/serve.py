@@ -86,6 +86,8 @@ def serve(context: click.Context, /, **given: Any) -> None:
     try:
         with open_logging(settings.server), open_binding(settings, os.environ) as binding:
             run(lambda: _serve(settings, binding, environ))
+        if sys.stderr.isatty():
+            click.echo(err=True)  # behind the ^C that the terminal has written
     except BindError as error:
         complain(str(error))
         context.exit(error.exit_code)

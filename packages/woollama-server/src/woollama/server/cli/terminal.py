@@ -15,7 +15,7 @@ from typing import IO, Protocol, Self
 
 import click
 
-__all__ = ["Screen", "complain", "one_line", "say", "styled", "visible", "warn"]
+__all__ = ["Screen", "broken", "complain", "one_line", "say", "styled", "visible", "warn"]
 
 _LONGEST_LINE = 600
 
@@ -60,14 +60,22 @@ def say(text: str, **style: object) -> None:
     """Lines on stderr; those that are too long for a terminal are broken between words."""
     if sys.stderr.isatty():
         width = shutil.get_terminal_size().columns
-        text = "\n".join(_broken(line, width) for line in text.splitlines())
+        text = "\n".join(broken(line, width) for line in text.splitlines())
     # When stderr is gone, there is nobody to tell it to, and no place to say so.
     with suppress(OSError):
         click.echo(styled(text, **style), err=True)
 
 
-def _broken(line: str, width: int) -> str:
-    return textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
+def broken(line: str, width: int, *, indent: str = "") -> str:
+    """A line broken between words; those behind the first stand two columns further in."""
+    return textwrap.fill(
+        line,
+        width,
+        initial_indent=indent,
+        subsequent_indent=f"{indent}  " if indent else "",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 class _Spinner(Protocol):
