@@ -138,8 +138,10 @@ def lint(session: nox.Session) -> None:
 def types(session: nox.Session) -> None:
     """Strict types in source and tests; complete public types; what mypy's users see."""
     sync(session, "dev", "types")
-    session.run("basedpyright")
-    session.run("basedpyright", "--verifytypes=woollama.core", "--ignoreexternal")
+    # The environment of this session, not a .venv that may lack the clients.
+    python = f"--pythonpath={session.virtualenv.bin}/python"
+    session.run("basedpyright", python)
+    session.run("basedpyright", python, "--verifytypes=woollama.core", "--ignoreexternal")
     session.run("mypy")
 
 
@@ -147,7 +149,7 @@ def types(session: nox.Session) -> None:
 def arch(session: nox.Session) -> None:
     """What holds for the shape of the code: floors, exports, sizes, state, versions."""
     sync(session, "dev", "test", "lint")
-    pytest(session, ARCHITECTURE, f"--ignore={DISTS}", f"--ignore={CORE_ALONE}")
+    pytest(session, ARCHITECTURE, *AT_ONCE, f"--ignore={DISTS}", f"--ignore={CORE_ALONE}")
 
 
 @nox.session(python=TESTED)
