@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 from woollama.core.canonical import Assembly, Delta, request_from_openai
 from woollama.core.directory import FoundPattern
 from woollama.core.errors import CannotEncode, InferenceError, ProviderError, RequestError
-from woollama.core.exchange import name_provider, read_body
+from woollama.core.exchange import name_provider, read_body, read_out
 from woollama.core.patterns import PatternCall
 from woollama.core.providers import Target
 from woollama.core.relay import (
@@ -200,6 +200,9 @@ class _Call:
         if passage.fault is not None:
             raise passage.fault
         await stream.end(rest)
+        if passage.ended:
+            # Behind its end: then the connection serves the next request.
+            await read_out(chunks)
 
     async def translate(self, body: bytes, *, stream: bool) -> None:
         """The request in the target's dialect, its deltas in ours."""
