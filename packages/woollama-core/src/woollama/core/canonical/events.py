@@ -125,8 +125,8 @@ class TurnStarted(_Event, frozen=True, tag="turn_started"):
     """The provider has taken a request of the run.
 
     ``turn`` counts from 1; ``dropped`` names what was left out: parameters, because the provider's
-    ``drop_params`` says so, and ``tools.<name>`` for a tool of the recipe that nobody has. With ``tools_offered`` above 0 the text of the turn may
-    turn out to be talk before a call.
+    ``drop_params`` says so, and ``tools.<name>`` for a tool of the recipe that nobody has. With
+    ``tools_offered`` above 0 the text of the turn may turn out to be talk before a call.
     """
 
     turn: int
