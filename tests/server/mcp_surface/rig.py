@@ -100,6 +100,7 @@ async def daemon(
     drain_timeout_s: float = 0.5,
     body_limit_bytes: int = 1 << 20,
     origins: tuple[str, ...] = (),
+    kind: Literal["hypercorn", "uvicorn"] = "hypercorn",
 ) -> AsyncGenerator[Daemon]:
     """A daemon with these files, on a free port of this machine, in this process."""
     write(folder, files or {})
@@ -125,7 +126,7 @@ async def daemon(
             running = Daemon(f"http://{binding.address}/mcp", services, folder, stop)
 
             async def serve() -> None:
-                await find_runner("hypercorn")(
+                await find_runner(kind)(
                     app, binding, settings.server, on_ready=ready.set, stop=stop
                 )
                 running.ended.set()

@@ -156,11 +156,13 @@ async def test_a_body_that_is_too_long_is_refused(tmp_path: Path) -> None:
     assert [413, 413] == [told.status_code, untold.status_code]
 
 
+@pytest.mark.parametrize("kind", ["hypercorn", "uvicorn"])
 @pytest.mark.parametrize("era", ["auto", "legacy"])
-async def test_listening_clients_do_not_hold_up_the_end(tmp_path: Path, era: Any) -> None:
-    files = {"mcp.json": servers(t=scripted())}
+async def test_listening_clients_do_not_hold_up_the_end(
+    tmp_path: Path, era: str, kind: Any
+) -> None:
     async with (
-        daemon(tmp_path, files, drain_timeout_s=60) as running,
+        daemon(tmp_path, drain_timeout_s=60, kind=kind) as running,
         asking(running.url) as http,
         open_tasks() as tasks,
     ):
