@@ -15,7 +15,7 @@ from woollama.core.scopes import open_tasks
 from woollama.core.testing.fake import say
 from woollama.core.testing.fakes.anthropic import AnthropicFake
 from woollama.core.testing.fakes.compatible import CompatibleFake
-from woollama.core.testing.upstream import Exchange, Upstream, chunked, head, serve
+from woollama.core.testing.upstream import Exchange, Upstream, chunked, head, serve, whole
 
 RECIPES = """
 [recipes.plain]
@@ -266,6 +266,18 @@ async def test_the_log_line_tells_the_model_and_the_tokens_and_no_more(
     ours = [record.getMessage() for record in caplog.records if record.name.startswith("woollama")]
     assert any("model=woollama/plain" in line and "tokens=10+2" in line for line in ours)
     assert not any(word in line for line in ours for word in ("the-answer", "the-question"))
+
+
+async def test_who_names_nothing_is_told_what_providers_offer_now(tmp_path: Path) -> None:
+    async def script(exchange: Exchange) -> None:
+        listed = {"object": "list", "data": [{"id": "found-1", "object": "model"}]}
+        await exchange.send(whole(json.dumps(listed).encode()))
+
+    async with serve(script) as upstream:
+        table = f'[inferencers.up]\nbase_url = "{upstream.url}"\napi_key_env = "UP_KEY"\n'
+        given = {"inferencers.toml": table + "discover = true\n"}
+        async with daemon(tmp_path, given) as running, connected(running.url) as client:
+            assert "up/found-1" in text_of(await client.call_tool("chat", {}))
 
 
 async def test_recipes_only_runs_no_other_model(tmp_path: Path) -> None:

@@ -98,6 +98,8 @@ class ChatTool:
         self, asked: _Asked, *, stream: bool
     ) -> AsyncGenerator[AsyncIterator[RunEvent]]:
         messages = _messages(asked)
+        if asked.model is asked.recipe is asked.pattern is None:
+            raise RequestError(f"Say what to ask. {await self._offer()}", param="model")
         found = self._find(asked)
         if isinstance(found, Target):
             if not messages:
@@ -138,9 +140,7 @@ class ChatTool:
                 )
         if named is not None:
             return self._find_pattern(named, asked)
-        if asked.model is None:
-            raise RequestError(f"Say what to ask. {self._offer()}", param="model")
-        found = self._sources.directory.find(asked.model, known=self._sources.known())
+        found = self._sources.directory.find(asked.model or "", known=self._sources.known())
         if isinstance(found, FoundPattern):
             return found.backend, found.pattern.name, None
         if found.provider.has_capability(found.model, "chat") is False:
@@ -167,8 +167,10 @@ class ChatTool:
             )
         return backend, pattern.name, asked.model
 
-    def _offer(self) -> str:
+    async def _offer(self) -> str:
         """What there is, for somebody who has named nothing."""
+        if not self._only_recipes:
+            await self._sources.discover()
         patterns = [pattern.name for pattern in self._sources.directory.catalog.list()]
         told = [f"Recipes and patterns: {_some(patterns)}."]
         if not self._only_recipes:

@@ -1,6 +1,6 @@
 """What the MCP surface passes on, gathered from the daemon; needs no SDK (ruling RU-60)."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 from woollama.core.canonical.value import Value
 from woollama.core.directory import Directory
@@ -26,7 +26,8 @@ class Sources(Value, frozen=True, kw_only=True):
         tools: the servers in ``mcp.json``.
         exports: what of them is passed on.
         link: how a provider is reached.
-        known: the names of models that are on offer now.
+        known: the names of models that are on offer, as far as that is known now.
+        discover: asks the providers for theirs, and waits a moment.
         instance_id: ours.
         body_limit_bytes: the longest request.
         name_limit: the most characters of a name that a tool is passed on by (ruling RU-45).
@@ -38,6 +39,7 @@ class Sources(Value, frozen=True, kw_only=True):
     exports: Exports = Exports()
     link: Callable[[Target], Link]
     known: Callable[[], Iterable[str]]
+    discover: Callable[[], Awaitable[object]]
     instance_id: str
     body_limit_bytes: int
     name_limit: int = EXPORT_LIMIT

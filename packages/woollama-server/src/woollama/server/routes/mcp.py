@@ -16,6 +16,7 @@ from woollama.server.instance import INSTANCE_HEADER
 from woollama.server.mcp.federation import header_trail
 from woollama.server.mcp.sdk import load_sdk
 from woollama.server.mcp.surface_sources import Sources
+from woollama.server.offers import PATIENCE_S
 from woollama.server.services import Services
 
 if TYPE_CHECKING:
@@ -40,12 +41,17 @@ def mcp_routes(services: Services, *, stop: anyio.Event | None = None) -> list[R
 
 def sources_of(services: Services) -> Sources:
     """What the surface passes on of these services."""
+
+    async def discover() -> None:
+        await services.offers.list(patience_s=PATIENCE_S)
+
     return Sources(
         directory=services.directory,
         tools=services.tools,
         exports=services.exports,
         link=services.link,
         known=services.offers.names,
+        discover=discover,
         instance_id=services.instance_id,
         body_limit_bytes=services.body_limit_bytes,
     )
