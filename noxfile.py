@@ -162,9 +162,14 @@ def tests(session: nox.Session) -> None:
         )
     sync(session, "dev", "test")
     ignored = [*AT_ONCE, *(f"--ignore={folder}" for folder in OWN_SESSION)]
-    if session.posargs or session.python != TESTED[-1]:
-        pytest(session, "tests", *ignored)
-        return
+    pytest(session, "tests", *ignored)
+
+
+@nox.session(python=TESTED[-1])
+def coverage(session: nox.Session) -> None:
+    """On request: the branches that the suite takes, measured on the newest Python."""
+    sync(session, "dev", "test")
+    ignored = [*AT_ONCE, *(f"--ignore={folder}" for folder in OWN_SESSION)]
     session.run("coverage", "erase")
     session.run("coverage", "run", "-m", "pytest", "tests", *ignored)
     session.run("coverage", "combine", "--quiet")
