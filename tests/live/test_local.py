@@ -155,16 +155,19 @@ async def test_it_streams_word_by_word(tmp_path: Path) -> None:
     assert ["The", " capital", " of", " France", " is", " Paris", "."] == pieces
 
 
-async def test_a_forced_tool_call_and_the_answer_to_its_result(tmp_path: Path) -> None:
-    """``tool_choice`` alone lets so small a model talk first; the opened call is what forces it."""
+@pytest.mark.parametrize(
+    "choice", ["required", {"type": "function", "function": {"name": "get_weather"}}]
+)
+async def test_a_demanded_tool_call_and_the_answer_to_its_result(
+    tmp_path: Path, choice: Any
+) -> None:
+    """Left to itself so small a model talks first; its call is begun for it."""
     question = {"role": "user", "content": "What is the weather in Paris?"}
-    opened = {"role": "assistant", "content": "<tool_call>\n"}
     params = {"tools": [WEATHER], "max_tokens": 100}
-    forced = {**params, "tool_choice": "required"}
+    demanded = {**params, "tool_choice": choice, "parallel_tool_calls": False}
     async with housed(LocalConfig(), tmp_path) as house:
-        reply = await complete_response(NAME, (question, opened), params=forced, **house.how)
-        # It likes to say a thing twice.
-        call = reply["choices"][0]["message"]["tool_calls"][0]
+        reply = await complete_response(NAME, (question,), params=demanded, **house.how)
+        (call,) = reply["choices"][0]["message"]["tool_calls"]
         message = {"role": "assistant", "content": None, "tool_calls": [call]}
         result = {"role": "tool", "tool_call_id": call["id"], "content": "sunny, 21 degrees"}
         text = await complete(NAME, (question, message, result), params=params, **house.how)
