@@ -12,6 +12,7 @@ from mcp.shared.subscriptions import ResourcesListChanged
 from mcp_types import (
     HEADER_MISMATCH,
     INVALID_REQUEST,
+    LOG_LEVEL_META_KEY,
     METHOD_NOT_FOUND,
     UNSUPPORTED_PROTOCOL_VERSION,
     CallToolRequest,
@@ -210,7 +211,8 @@ class Connection:
         Raises:
             ServerFault: there is none.
         """
-        told = {key: value for key, value in (meta or {}).items() if key != "progressToken"}
+        ours = {"progressToken", *((LOG_LEVEL_META_KEY,) if self.legacy else ())}
+        told = {key: value for key, value in (meta or {}).items() if key not in ours}
         if self.instances:
             told = add_trail(told, (*trail, self._instance_id))
         params: dict[str, Any] = {**direct.answers, "name": name, "_meta": told or None}
