@@ -35,7 +35,7 @@ ARCHITECTURE = "tests/architecture"
 DISTS = f"{ARCHITECTURE}/dists"
 CORE_ALONE = f"{ARCHITECTURE}/core_alone"
 OWN_SESSION = (ARCHITECTURE, "tests/clients", "tests/live", "tests/typing")
-AT_ONCE = ("-n", "2", "--dist", "worksteal")
+AT_ONCE = ("-n", "2", "--dist", "loadgroup")
 """Two processes: what the smallest machine has processors for."""
 # Branch coverage, in percent, over all of the suite that runs in one process tree.
 FULL_COVERAGE = ("*/core/canonical/*", "*/core/wire/*", "*/core/tools/*", "*/patterns/template.py")

@@ -1,5 +1,6 @@
 """One run of a case: everything is set up, the steps are done, the checks are made."""
 
+import random
 import socket
 import tempfile
 import threading
@@ -94,12 +95,24 @@ def run_case(
 @contextmanager
 def _port(*, occupied: bool) -> Generator[int]:
     """A port where nothing listens, or where we do."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with _listener() as listener:
         port: int = listener.getsockname()[1]
         if occupied:
             yield port
             return
     yield port
+
+
+def _listener() -> socket.socket:
+    """On a port that nobody is given by chance before the product takes it.
+
+    The system hands out ports from 32768 on; below them only what asks for one by number listens.
+    """
+    while True:
+        try:
+            return socket.create_server(("127.0.0.1", random.randrange(10_000, 32_000)))
+        except OSError:
+            continue
 
 
 def _words(port: int, folder: Path, ports: Mapping[str, int]) -> dict[str, str]:

@@ -11,6 +11,9 @@ from tests.cases.features import EXPECTED_TO_DIFFER, ready
 from tests.cases.run import Verdict, run_case
 from tests.cases.schema import Case, load_cases
 
+# One process of a run in several has the pool of all cases.
+pytestmark = pytest.mark.xdist_group("cases")
+
 LONGEST_S = 120
 CASES = load_cases()
 
