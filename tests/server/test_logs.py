@@ -166,11 +166,16 @@ def speak(logger: logging.Logger, level: int) -> None:
 @pytest.mark.parametrize("format", ["text", "json"])
 @pytest.mark.parametrize("level", [logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR])
 def test_p_60_no_library_puts_a_prompt_or_a_key_into_the_log(
-    name: str, format: Any, level: int
+    name: str, format: Any, level: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stream = io.StringIO()
     logger = logging.getLogger(name)
     before = logger.level
+    # A library that ran before in this process may have cut its logger off.
+    for each in (logger, logging.getLogger(name.partition(".")[0])):
+        monkeypatch.setattr(each, "propagate", True)
+        monkeypatch.setattr(each, "disabled", False)
+    monkeypatch.setattr(logger, "handlers", [])
     with open_logging(ServerSettings(log_format=format, log_level="debug"), stream):
         speak(logger, level)
     logger.setLevel(before)

@@ -122,5 +122,5 @@ def _say(settings: Settings, binding: Binding) -> None:
     lines.extend(binding.notices)
     if settings.server.log_bodies:
         lines.append("Bodies are logged: everything that users write.")
-    for line in lines:
-        print(line, file=sys.stderr, flush=True)
+    # In one piece: who waits for the first line finds the others, too.
+    print("\n".join(lines), file=sys.stderr, flush=True)
