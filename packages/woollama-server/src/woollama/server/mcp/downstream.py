@@ -15,7 +15,7 @@ from woollama.core.transport.http import tls_context
 from woollama.core.transport.network import proxy_for
 from woollama.server.instance import INSTANCE_HEADER
 from woollama.server.mcp.entries import HttpServer, Protocol, StdioServer
-from woollama.server.mcp.faults import ServerFault, Unreachable
+from woollama.server.mcp.faults import ServerFault, Unforeseen, Unreachable, innermost
 from woollama.server.mcp.federation import header_trail
 from woollama.server.mcp.health import ChildLog
 from woollama.server.mcp.limits import McpLimits
@@ -104,15 +104,12 @@ async def open_connection(
 
 def _plain(error: BaseException) -> ServerFault:
     """The cause, out of however many groups, in a sentence without what anybody sent."""
-    leaf = error
-    while isinstance(leaf, BaseExceptionGroup):
-        group = cast("BaseExceptionGroup[BaseException]", leaf)
-        leaf = group.exceptions[0]
+    leaf = innermost(error)
     if isinstance(leaf, ServerFault):
         return leaf
     if isinstance(leaf, OSError | TransportError | MCPError):
         return Unreachable(str(leaf))
-    return ServerFault(f"the connection failed: {type(leaf).__name__}")
+    return Unforeseen(leaf)
 
 
 @asynccontextmanager

@@ -1,6 +1,6 @@
 """What can go wrong with an MCP server, in our words: nothing here needs the SDK."""
 
-from typing import Any
+from typing import Any, cast
 
 from woollama.core.errors import ToolError
 
@@ -11,7 +11,9 @@ __all__ = [
     "FederationLoop",
     "Refused",
     "ServerFault",
+    "Unforeseen",
     "Unreachable",
+    "innermost",
 ]
 
 CLOSED = "it closed the connection"
@@ -73,3 +75,22 @@ class Refused(ServerFault):
         super().__init__(message, payload=data)
         self.rpc_code = rpc_code
         self.data = data
+
+
+class Unforeseen(ServerFault):
+    """Something that nobody has foreseen: a bug, here or in the SDK.
+
+    The message says the type of it and nothing more: its own text may hold what was sent.
+    """
+
+    def __init__(self, error: BaseException) -> None:
+        """``error`` is what was raised, or a group with it."""
+        name = type(innermost(error)).__name__
+        super().__init__(f"it failed unexpectedly: {name}; the log says where")
+
+
+def innermost(error: BaseException) -> BaseException:
+    """The first of a group that is no group itself; anything else as it is."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    return error

@@ -5,13 +5,14 @@ Nothing here imports the SDK before there is a server to connect to (ruling RU-6
 
 import logging
 from collections.abc import Callable, Generator, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import anyio
 from anyio import to_thread
 
 from woollama.core.canonical.value import NOTHING
+from woollama.server.log_output import describe_exception
 from woollama.server.mcp.entries import HttpServer, Protocol, StdioServer
 from woollama.server.mcp.faults import (
     CLOSED,
@@ -19,14 +20,16 @@ from woollama.server.mcp.faults import (
     CallTimedOut,
     FederationLoop,
     ServerFault,
+    Unforeseen,
     Unreachable,
 )
 from woollama.server.mcp.federation import add_trail
-from woollama.server.mcp.health import ChildLog, Health, OnProgress, ServerHealth
+from woollama.server.mcp.health import ChildLog, OnProgress, ServerHealth
 from woollama.server.mcp.limits import McpLimits
 from woollama.server.mcp.questions import NOBODY, Direct, without_deadline
 from woollama.server.mcp.roster import Roster, is_repeatable, read_roster
-from woollama.server.mcp.sdk import load_sdk
+from woollama.server.mcp.sdk import Open, load_opener
+from woollama.server.mcp.standing import Standing
 from woollama.server.mcp.watch import Watch
 
 if TYPE_CHECKING:
@@ -36,7 +39,6 @@ __all__ = ["Peer"]
 
 _log = logging.getLogger(__name__)
 
-Open = Callable[..., AbstractAsyncContextManager["Connection"]]
 Listed = tuple[Mapping[str, Any], ...]
 
 
@@ -84,16 +86,11 @@ class Peer:
         self._limits = limits.of(server)
         self._on_change = on_change
         self._on_resources = on_resources
-        self._state: Health = "connecting"
-        self._reason: str | None = None
-        self._last_error: str | None = None
-        self._attempts = 0
-        self._falls = 0
-        self._next_try: float | None = None
+        self._standing = Standing()
         self._connection: Connection | None = None
         self._calls = 0
         self._log = ChildLog(limits.log_limit_bytes)
-        self._news = anyio.Event()
+        self._traced = ""
         self._stop = anyio.Event()
         self._trying = anyio.CancelScope()
         self._greeting: Protocol = server.mode
@@ -111,23 +108,23 @@ class Peer:
     @property
     def settling(self) -> bool:
         """Whether the first try is not over yet."""
-        return self._state == "connecting"
+        return self._standing.settling
 
     @property
     def health(self) -> ServerHealth:
         """How it is doing."""
-        connection = self._connection
-        state = "retrying" if self._state == "connected" and not self.connected else self._state
+        connection, standing = self._connection, self._standing
+        fallen = standing.state == "connected" and not self.connected
         return ServerHealth(
             name=self.name,
             transport="stdio" if isinstance(self.server, StdioServer) else "http",
-            health=state,
-            reason=self._reason,
-            attempts=self._attempts,
+            health="retrying" if fallen else standing.state,
+            reason=standing.reason,
+            attempts=standing.attempts,
             tools=len(self.roster.tools),
             left_out=self.roster.left_out,
             protocol=connection.protocol if connection is not None else None,
-            last_error=self._last_error,
+            last_error=standing.last_error,
             stderr=self.server.redact(self._log.text) if self._log else None,
         )
 
@@ -141,19 +138,20 @@ class Peer:
 
     async def settled(self) -> None:
         """Waits until the first try is over."""
-        while self.settling:
-            await self._news.wait()
+        await self._standing.settled()
 
     async def run(self) -> None:
-        """Connects again and again, until it is stopped or the server turns out to be ourselves."""
+        """Connects again and again, until it is stopped or the server turns out to be ourselves.
+
+        What nobody has foreseen is a fall like any other: it concerns this server alone.
+        """
         try:
-            open_connection = await to_thread.run_sync(_load)
             while not self._stop.is_set():
-                held_s = await self._try(open_connection)
-                if self._state == "failed":
+                held_s = await self._attempt()
+                if self._standing.state == "failed":
                     return
                 await self._pause(held_s)
-            self._to("failed", "it was stopped")
+            self._standing.to("failed", "it was stopped")
         finally:
             self.done.set()
 
@@ -260,17 +258,27 @@ class Peer:
             if connection is not None and not connection.ended.is_set():
                 return connection
             left_s = end - anyio.current_time()
-            too_late = self._next_try is not None and self._next_try > end
-            if left_s <= 0 or too_late or self._state == "failed" or self._stop.is_set():
-                reason = self._reason or CLOSED
+            standing = self._standing
+            too_late = standing.next_try is not None and standing.next_try > end
+            if left_s <= 0 or too_late or standing.state == "failed" or self._stop.is_set():
+                reason = standing.reason or CLOSED
                 raise Unreachable(f"MCP server {self.name!r} is not there: {reason}")
             with anyio.move_on_after(left_s):
-                await self._news.wait()
+                await standing.news()
+
+    async def _attempt(self) -> float | None:
+        """See ``_try``; the boundary that keeps the daemon and the other servers from a fault."""
+        try:
+            return await self._try(await to_thread.run_sync(load_opener))
+        except Exception as error:  # noqa: BLE001 - one server's fault is not the others'
+            self._connection = None
+            self._trace(error)
+            self._fall(Unforeseen(error).message)
+            return None
 
     async def _try(self, open_connection: Open) -> float | None:
         """One connection, from the try to its end; for how long it held, None: it never was."""
-        self._attempts += 1
-        self._next_try = None
+        self._standing.try_now()
         began: float | None = None
         reason = f"it was not ready within {self._limits.connect_timeout_s:g} s"
         try:
@@ -301,11 +309,15 @@ class Peer:
         except FederationLoop as fault:
             self._connection = None
             self.roster = Roster()
-            self._to("failed", fault.message)
+            self._standing.to("failed", fault.message)
+            _log.error("MCP server %r is left out: %s", self.name, fault.message)
             self._on_change()
             return None
         except ServerFault as fault:
             reason = fault.message
+            if isinstance(fault, Unforeseen):
+                self._note(reason)
+                self._trace(fault)
         if began is None or self._connection is not None:
             self._fall(reason)
         if began is None:
@@ -315,10 +327,10 @@ class Peer:
 
     def _rise(self, connection: "Connection") -> None:
         self._connection = connection
-        self._attempts = 0
+        self._standing.attempts = 0
         # What it speaks need not be asked again.
         self._greeting = "legacy" if connection.legacy else self.server.mode
-        self._to("connected", None)
+        self._standing.to("connected", None)
         _log.info(
             "MCP server %r is connected: %d tools, protocol %s",
             self.name,
@@ -334,12 +346,12 @@ class Peer:
         if reason == CLOSED and self._log.ending is not None:
             reason = self._log.ending
         reason = self.server.redact(reason)
-        self._last_error = reason
+        self._standing.last_error = reason
         if self._stop.is_set():
             return
-        level = logging.WARNING if was_connected or self._falls == 0 else logging.INFO
+        level = logging.WARNING if was_connected or self._standing.falls == 0 else logging.INFO
         _log.log(level, "MCP server %r is not there: %s; it is tried again", self.name, reason)
-        self._to("retrying", reason)
+        self._standing.to("retrying", reason)
         if was_connected:
             self._on_change()
             self._on_resources()
@@ -351,14 +363,7 @@ class Peer:
             self._greeting = "legacy" if stdio and self._greeting == "auto" else "auto"
 
     async def _pause(self, held_s: float | None) -> None:
-        if held_s is not None and held_s >= self._limits.calm_s:
-            self._falls = 0
-        self._falls += 1
-        delay_s = self._limits.delay_s(self._falls)
-        self._next_try = anyio.current_time() + delay_s
-        # Whoever waits for it learns how long it will be.
-        self._tell()
-        with anyio.move_on_after(delay_s):
+        with anyio.move_on_after(self._standing.wait_s(held_s, self._limits)):
             await self._stop.wait()
 
     async def _list(self, connection: "Connection") -> None:
@@ -375,22 +380,11 @@ class Peer:
             self._on_change()
 
     def _note(self, error: str) -> None:
-        self._last_error = self.server.redact(error)
+        self._standing.last_error = self.server.redact(error)
 
-    def _to(self, state: Health, reason: str | None) -> None:
-        self._state = state
-        self._reason = reason
-        if state == "failed" and not self._stop.is_set():
-            _log.error("MCP server %r is left out: %s", self.name, reason)
-        self._tell()
-
-    def _tell(self) -> None:
-        self._news.set()
-        self._news = anyio.Event()
-
-
-def _load() -> Open:
-    load_sdk()
-    from woollama.server.mcp.downstream import open_connection
-
-    return open_connection
+    def _trace(self, error: BaseException) -> None:
+        """Says where it came from, once: each try would say the same again."""
+        trace = describe_exception(error)
+        level = logging.DEBUG if trace == self._traced else logging.ERROR
+        self._traced = trace
+        _log.log(level, "MCP server %r failed unexpectedly:\n%s", self.name, trace)

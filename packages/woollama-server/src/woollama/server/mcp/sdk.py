@@ -1,8 +1,17 @@
 """The MCP SDK, loaded by whoever first needs it (ruling RU-60)."""
 
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-__all__ = ["load_sdk"]
+if TYPE_CHECKING:
+    from woollama.server.mcp.session import Connection
+
+__all__ = ["Open", "load_opener", "load_sdk"]
+
+Open = Callable[..., AbstractAsyncContextManager["Connection"]]
+"""Connects to a server; see ``downstream.open_connection``."""
 
 
 def load_sdk() -> None:
@@ -12,3 +21,11 @@ def load_sdk() -> None:
     other: of two threads that began with different ones, one would find the other's half done.
     """
     import_module("mcp")
+
+
+def load_opener() -> Open:
+    """What connects, which needs the SDK; to be called in a thread, as ``load_sdk``."""
+    load_sdk()
+    from woollama.server.mcp.downstream import open_connection
+
+    return open_connection
