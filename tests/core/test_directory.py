@@ -8,7 +8,7 @@ import pytest
 
 from woollama.core import ModelRegistry, Pattern, PatternCall, Provider
 from woollama.core.directory import OWN_NAMESPACE, Directory, FoundPattern, near_names
-from woollama.core.errors import RequestError, UnknownModel
+from woollama.core.errors import InferenceError, RequestError, TransportError, UnknownModel
 from woollama.core.patterns import PatternCatalog
 from woollama.core.providers import Target
 
@@ -126,3 +126,67 @@ def test_a_catalog_finds_the_backend_too() -> None:
     assert (SECOND, SECOND.find("late")) == CATALOG.find("late")
     assert None is CATALOG.find("nope")
     assert () == PatternCatalog().list()
+
+
+class Failing(Backend):
+    """Raises whatever it is asked, until it is mended."""
+
+    def __init__(self, error: Exception, *patterns: Pattern) -> None:
+        super().__init__("failing", *patterns)
+        self.error: Exception | None = error
+
+    def list(self) -> Sequence[Pattern]:
+        self._fail()
+        return super().list()
+
+    def find(self, name: str) -> Pattern | None:
+        self._fail()
+        return super().find(name)
+
+    def _fail(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+
+def test_a_backend_that_fails_takes_only_its_own_patterns_away() -> None:
+    fault = KeyError("what a person wrote")
+    failing = Failing(fault, Pattern(name="theirs", source="failing"))
+    told: list[tuple[str, Exception | None]] = []
+    catalog = PatternCatalog(
+        [FIRST, failing, SECOND], report=lambda backend, error: told.append((backend.id, error))
+    )
+    assert ["sum", "plain", "late"] == [pattern.name for pattern in catalog.list()]
+    assert [("first", None), ("failing", fault), ("second", None)] == told
+    told.clear()
+    assert (FIRST, WITH_MODEL) == catalog.find("sum")
+    assert [] == told
+    assert (SECOND, SECOND.find("late")) == catalog.find("late")
+    assert [("failing", fault)] == told
+    failing.error = None
+    assert ["sum", "plain", "theirs", "late"] == [pattern.name for pattern in catalog.list()]
+
+
+def test_a_list_that_is_none_is_a_failure_of_its_backend() -> None:
+    odd = Backend("odd")
+    odd.list = lambda: None  # pyright: ignore[reportAttributeAccessIssue]
+    assert ["sum", "plain"] == [pattern.name for pattern in PatternCatalog([odd, FIRST]).list()]
+
+
+def test_a_name_that_nobody_else_has_is_answered_with_the_backend_that_failed() -> None:
+    fault = KeyError("what a person wrote")
+    catalog = PatternCatalog([Failing(fault), Failing(ValueError()), SECOND])
+    with pytest.raises(InferenceError) as caught:
+        Directory(REGISTRY, catalog).find("woollama/theirs")
+    assert (500, "server_error") == (caught.value.status, caught.value.kind)
+    assert fault is caught.value.__cause__
+    assert (
+        "The pattern backend 'failing' failed and cannot say whether it has 'theirs': KeyError"
+        == str(caught.value)
+    )
+
+
+def test_what_a_backend_says_on_purpose_of_its_failure_is_passed_on() -> None:
+    catalog = PatternCatalog([Failing(TransportError("It is away.", status=504))])
+    with pytest.raises(InferenceError, match="whether it has 'x': It is away") as caught:
+        catalog.find("x")
+    assert 504 == caught.value.status

@@ -1,10 +1,11 @@
 """The test kit for plugins, and plugins in a whole server."""
 
+import logging
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import anyio
 import pytest
@@ -127,6 +128,59 @@ async def test_providers_and_patterns_of_a_plugin_are_found_by_name() -> None:
     assert "librarian" in names
     assert "p" in [pattern.name for pattern in patterns]
     assert "woollama/p" in [entry["id"] for entry in listed]
+
+
+class Broken(Plugin):
+    """Brings a backend that raises while it is listed and searched, until it is mended."""
+
+    name = "broken"
+    api_version = 1
+    fault: ClassVar[Exception | None] = None
+
+    def pattern_backends(self, context: PluginContext) -> Sequence[PatternBackend]:
+        (backend,) = backend_of("broken")(self, context)
+
+        def listed() -> Sequence[Pattern]:
+            if self.fault is not None:
+                raise self.fault
+            return (Pattern(name="mended", source="broken"),)
+
+        def find(name: str) -> Pattern | None:
+            return {each.name: each for each in listed()}.get(name)
+
+        backend.list, backend.find = listed, find
+        return (backend,)
+
+
+async def test_a_backend_that_fails_takes_nothing_from_the_others_and_is_logged_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Fails(Broken):
+        fault = KeyError("what a person wrote")
+
+    caplog.set_level(logging.INFO)
+    async with use_plugins(Fails, Library) as server:
+        client = server.client
+        for _ in range(3):
+            patterns = (await client.get("/w1/patterns")).json()["data"]
+            assert "p" in [pattern["name"] for pattern in patterns]
+            assert 200 == (await client.get("/v1/models")).status
+        answer = await client.get("/w1/patterns/nobodys")
+        (said,) = _said_of_backends(caplog)
+        Fails.fault = None
+        patterns = (await client.get("/w1/patterns")).json()["data"]
+        assert {"p", "mended"} <= {pattern["name"] for pattern in patterns}
+    assert 500 == answer.status
+    message = "The pattern backend 'broken' failed and cannot say whether it has 'nobodys'"
+    assert f"{message}: KeyError" == answer.json()["error"]["message"]
+    assert said.startswith("pattern backend 'broken' failed; its patterns are left out:\n")
+    assert "in listed" in said
+    assert "pattern backend 'broken' gives its list again" == _said_of_backends(caplog)[-1]
+    assert "what a person wrote" not in caplog.text
+
+
+def _said_of_backends(log: pytest.LogCaptureFixture) -> list[str]:
+    return [text for text in log.messages if text.startswith("pattern backend")]
 
 
 async def test_a_server_sees_nothing_of_its_developer(monkeypatch: pytest.MonkeyPatch) -> None:

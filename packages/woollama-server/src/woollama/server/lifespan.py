@@ -22,6 +22,7 @@ from woollama.server.mcp.limits import McpLimits
 from woollama.server.mcp.tools import McpTools, open_mcp_tools
 from woollama.server.plugins.installed import Installed
 from woollama.server.plugins.loader import load_plugins, open_plugins
+from woollama.server.plugins.pattern_faults import PatternFaults
 from woollama.server.plugins.running import RunningPlugins
 from woollama.server.plugins.tools import join_tools
 from woollama.server.services import Services
@@ -152,4 +153,4 @@ def _catalog(
         limits=settings.runs.of_core(),
         link=link,
     )
-    return PatternCatalog((native, *plugins.pattern_backends))
+    return PatternCatalog((native, *plugins.pattern_backends), report=PatternFaults())
