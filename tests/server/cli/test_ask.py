@@ -10,6 +10,7 @@ import pytest
 
 from tests.server.cli.shell import Ended, Shell
 from tests.server.cli.upstream import Speaker, chunk, refusal
+from tests.server.fabric.rig import Machine
 from woollama.core.testing.upstream import Exchange, Script, chunked, head, serve_in_thread, whole
 from woollama.server.cli.commands import run
 
@@ -111,6 +112,23 @@ def test_the_default_model_of_the_configuration_answers(shell: Shell, ask: Ask) 
     with speaking(shell, speaker):
         assert (0, "yes\n", "") == ask("hi")
     assert "mine" == asked(speaker)["model"]
+
+
+def test_a_managed_fabric_is_started_for_a_pattern_and_for_no_model(
+    shell: Shell, tmp_path: Path
+) -> None:
+    machine = Machine(tmp_path / "fabric")
+    shell.environ |= machine.environ
+    shell.write("woollama.toml", 'plugins.enabled = ["fabric"]\n')
+    shell.write("mcp.json", '{"fabric": {"managed": true, "default_model": "ollama/echo"}}')
+    with speaking(shell, Speaker("yes")):
+        done = shell.run("ask", "-m", "up/m", "hi")
+        assert (0, "yes\n", "") == done
+        assert 0 == shell.run("models", "test", "up/m").code
+        assert [] == machine.starts()
+        done = shell.run("ask", "-m", "woollama/summarize", "hi")
+    assert (0, 1) == (done.code, len(machine.starts()))
+    assert "hi" in done.out
 
 
 # Options

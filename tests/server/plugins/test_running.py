@@ -4,7 +4,7 @@ import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import anyio
 import pytest
@@ -14,6 +14,7 @@ from woollama.core.errors import ConfigError, TransportError
 from woollama.core.transport.http import HttpTransport
 from woollama.server.plugins import running
 from woollama.server.plugins.contract import Health, HealthCheck, Plugin, PluginContext, Secret
+from woollama.server.plugins.contributions import needed_for_models
 from woollama.server.plugins.installed import Enabled
 from woollama.server.plugins.running import RunningPlugins, open_plugins
 
@@ -234,3 +235,24 @@ async def test_what_a_minimal_plugin_brings_is_nothing() -> None:
         assert ((), ()) == (opened.providers, opened.pattern_backends)
         (found,) = opened.contributions
     assert ("a", "/x/a", (), ()) == (found.name, found.prefix, found.routes, found.tool_providers)
+
+
+def test_for_a_model_only_those_that_bring_providers_or_are_required_are_run() -> None:
+    def nothing(_self: Plugin, _context: PluginContext) -> tuple[()]:
+        return ()
+
+    def has(*kinds: str) -> dict[str, Any]:
+        return dict.fromkeys(kinds, nothing)
+
+    enabled = [
+        Enabled(each, None)
+        for each in (
+            plugin("works"),
+            plugin("first"),
+            plugin("second", **has("routes"), requires=("first",)),
+            plugin("brings", **has("providers", "routes"), requires=("second",)),
+            plugin("shows", **has("pattern_backends", "routes"), requires=("second",)),
+        )
+    ]
+    kept = [each.plugin.name for each in needed_for_models(enabled)]
+    assert ["works", "first", "second", "brings"] == kept

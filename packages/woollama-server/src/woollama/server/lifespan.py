@@ -20,6 +20,7 @@ from woollama.server.mcp.config import McpConfig, load_mcp
 from woollama.server.mcp.federation import inherited_id
 from woollama.server.mcp.limits import McpLimits
 from woollama.server.mcp.tools import McpTools, open_mcp_tools
+from woollama.server.plugins.contributions import needed_for_models
 from woollama.server.plugins.installed import Installed
 from woollama.server.plugins.loader import load_plugins, open_plugins
 from woollama.server.plugins.pattern_faults import PatternFaults
@@ -43,6 +44,7 @@ async def open_services(
     notice: Callable[[str], None] = _silent,
     installed: Mapping[str, Installed] | None = None,
     mcp_servers: bool = True,
+    patterns: bool = True,
 ) -> AsyncGenerator[Services]:
     """The services of one daemon, or of one command without a daemon.
 
@@ -53,6 +55,8 @@ async def open_services(
         installed: the plugins that can be enabled; None looks for those that are installed.
         mcp_servers: whether the servers in ``mcp.json`` are started; a command that needs no tool
             leaves them alone.
+        patterns: whether recipes and patterns are wanted; a command that asks a model leaves alone
+            the plugins that bring no provider, and what these would start.
 
     Raises:
         ConfigError: everything that is wrong in the configuration.
@@ -83,7 +87,7 @@ async def open_services(
             limits=_limits(settings),
         ) as tools,
         open_plugins(
-            enabled,
+            enabled if patterns else needed_for_models(enabled),
             config_dir=settings.config_dir,
             transport=transport,
             notice=notice,

@@ -88,8 +88,9 @@ async def open_answer(
     Raises:
         InferenceError: what went wrong before anything was said.
     """
+    patterns = _is_pattern(question)
     async with open_services(
-        settings, notice=notice, mcp_servers=_is_pattern(question)
+        settings, notice=notice, mcp_servers=patterns, patterns=patterns
     ) as services:
         found = _find(services, question)
         if isinstance(found, Target):
@@ -101,7 +102,7 @@ async def open_answer(
 
 
 def _is_pattern(question: Question) -> bool:
-    """Whether it may need tools: for a plain model no MCP server is started."""
+    """Whether it may need tools, or a system of patterns: for a plain model none is started."""
     if question.pattern is not None:
         return True
     return (question.model or "").startswith(f"{OWN_NAMESPACE}/")

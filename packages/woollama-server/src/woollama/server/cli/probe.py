@@ -8,7 +8,7 @@ import anyio
 import click
 
 from woollama.core.canonical import request_from_openai
-from woollama.core.directory import FoundPattern
+from woollama.core.directory import OWN_NAMESPACE, FoundPattern
 from woollama.core.errors import InferenceError, RequestError
 from woollama.core.turn import fetch_reply
 from woollama.server.cli.diagnosis import Finding, rows
@@ -59,7 +59,8 @@ def probe(context: click.Context, model: str) -> None:
 
 
 async def _probe(settings: Settings, model: str) -> Finding:
-    async with open_services(settings, mcp_servers=False) as services:
+    patterns = model.startswith(f"{OWN_NAMESPACE}/")
+    async with open_services(settings, mcp_servers=False, patterns=patterns) as services:
         target = services.directory.find(model)
         if isinstance(target, FoundPattern):
             raise RequestError(

@@ -1,6 +1,6 @@
 """What a plugin contributes, as one value."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from woollama.core.canonical import NOTHING, Value
 from woollama.core.patterns import PatternBackend
@@ -14,7 +14,7 @@ from woollama.server.plugins.contract import (
 )
 from woollama.server.plugins.installed import Enabled
 
-__all__ = ["KINDS", "Contributions", "contributions_of", "kinds_of"]
+__all__ = ["KINDS", "Contributions", "contributions_of", "kinds_of", "needed_for_models"]
 
 KINDS = ("providers", "pattern_backends", "tool_providers", "routes", "health_checks")
 """The methods of ``Plugin`` that contribute something."""
@@ -56,3 +56,19 @@ def contributions_of(enabled: Enabled, context: PluginContext) -> Contributions:
 def kinds_of(plugin: Plugin) -> list[str]:
     """The kinds of things a plugin contributes, told without asking it."""
     return [kind for kind in KINDS if getattr(type(plugin), kind) is not getattr(Plugin, kind)]
+
+
+def needed_for_models(enabled: Sequence[Enabled]) -> tuple[Enabled, ...]:
+    """Those that a request to a model can need: they bring providers, or others require them.
+
+    One that contributes nothing stays too: its whole work is in its setup.
+    """
+    wanted: set[str] = set()
+    kept: list[Enabled] = []
+    # What a plugin requires stands before it.
+    for each in reversed(enabled):
+        kinds = kinds_of(each.plugin)
+        if each.plugin.name in wanted or not kinds or "providers" in kinds:
+            wanted.update(each.plugin.requires)
+            kept.append(each)
+    return tuple(reversed(kept))
