@@ -29,10 +29,11 @@ from woollama.core.turn import decoded, open_turn
 from woollama.core.wire.faults import kept_headers
 from woollama.core.wire.passage import ChatPassage, check_completion
 from woollama.core.wire.refusals import asks_for_nothing
+from woollama.server.leaving import call_while_connected, while_connected
 from woollama.server.logs import RequestLog, request_log
 from woollama.server.services import Services
 from woollama.server.surface.chat import DROPPED_HEADER, ChunkWriter, completion
-from woollama.server.surface.client import EventStream, read_request, send_bytes, while_connected
+from woollama.server.surface.client import EventStream, read_request, send_bytes
 from woollama.server.surface.fields import flag_field, text_field
 from woollama.server.surface.pattern_calls import answer_run
 from woollama.server.surface.runs import options_of
@@ -67,7 +68,7 @@ class ChatRoute:
         log.model = model
         found = self._services.directory.find(model, known=self._services.offers.names())
         if isinstance(found, FoundPattern):
-            async with while_connected(receive):
+            with while_connected(scope, receive):
                 await self._run(found, body, send, log)
             return
         log.provider = found.provider.name
@@ -75,7 +76,7 @@ class ChatRoute:
             raise RequestError(
                 f"{model} is declared for something else than chat (serves).", param="model"
             )
-        async with while_connected(receive):
+        with call_while_connected(scope, receive):
             call = _Call(self._services, found, send, log)
             if found.relays(_DIALECT):
                 await call.relay(fields, stream=stream)

@@ -20,9 +20,10 @@ from woollama.core.exchange import read_body
 from woollama.core.providers import Target
 from woollama.core.relay import open_relay, raw_body
 from woollama.core.wire.faults import kept_headers
+from woollama.server.leaving import call_while_connected
 from woollama.server.logs import request_log
 from woollama.server.services import Services
-from woollama.server.surface.client import read_request, while_connected
+from woollama.server.surface.client import read_request
 from woollama.server.surface.fields import text_field
 
 __all__ = ["embeddings_routes", "in_base64"]
@@ -43,19 +44,17 @@ def embeddings_routes(services: Services) -> list[Route]:
         log.provider = target.provider.name
         wants_base64 = bytes(fields.get("encoding_format", b"")) == b'"base64"'
         reply, headers = b"", {}
-        async with (
-            while_connected(request.receive),
-            open_relay(
+        with call_while_connected(request.scope, request.receive):
+            async with open_relay(
                 target,
                 fields,
                 "/embeddings",
                 transport=services.transport_for(target.provider),
                 timeouts=services.timeouts,
                 retries=services.retries,
-            ) as response,
-        ):
-            headers = kept_headers(response.headers)
-            reply = await read_body(response, limit_bytes=_LIMIT_REPLY_BYTES)
+            ) as response:
+                headers = kept_headers(response.headers)
+                reply = await read_body(response, limit_bytes=_LIMIT_REPLY_BYTES)
         if not reply.lstrip().startswith(b"{"):
             raise ReplyError(
                 "The provider answered something that is no list of embeddings.",

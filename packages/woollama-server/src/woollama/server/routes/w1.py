@@ -14,9 +14,10 @@ from woollama.core.canonical import Message, UserMessage, message_from_openai
 from woollama.core.errors import RequestError, UnknownPattern
 from woollama.core.patterns import Pattern, PatternBackend, PatternCall
 from woollama.core.relay import whole_body
+from woollama.server.leaving import while_connected
 from woollama.server.logs import request_log
 from woollama.server.services import Services
-from woollama.server.surface.client import read_request, while_connected
+from woollama.server.surface.client import read_request
 from woollama.server.surface.pattern_calls import answer_run
 
 __all__ = ["pattern_entry", "w1_routes"]
@@ -86,7 +87,7 @@ class _RunRoute:
             options={**own, **_object(body, "options")},
             stream=bool(stream),
         )
-        async with while_connected(receive):
+        with while_connected(scope, receive):
             await answer_run(
                 backend,
                 call,

@@ -28,7 +28,12 @@ T = TypeVar("T")
 
 
 class Serve(Protocol):
-    """What each runner is: serves until ``stop`` is set and everything is finished or cut."""
+    """What each runner is: serves until ``stop`` is set and everything is finished or cut.
+
+    Beside what ASGI asks for it tells a request at once that its client has left, and only when its
+    answer is not complete: by the extension ``leaving.LEAVING``, whose value is a
+    ``leaving.Telling``.
+    """
 
     async def __call__(
         self,

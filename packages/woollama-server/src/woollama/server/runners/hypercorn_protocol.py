@@ -22,6 +22,7 @@ from hypercorn.protocol.http_stream import HTTPStream
 from starlette.types import ASGIApp, Message, Scope
 
 from woollama.core.errors import RequestError
+from woollama.server.leaving import LEAVING, Leaving
 from woollama.server.log_output import describe_exception
 
 __all__ = ["HypercornConfig", "HypercornProtocol", "HypercornTasks"]
@@ -142,6 +143,7 @@ class HypercornTasks:
     ) -> Callable[[Message], Awaitable[None]]:
         """Starts the application for one request; what is returned brings it messages."""
         inbox = _Inbox()
+        scope["extensions"][LEAVING] = inbox.leaving
         self._group.create_task(_answer(app, scope, inbox, send))
         return inbox.put
 
@@ -153,8 +155,13 @@ class HypercornTasks:
 async def _answer(
     app: ASGIApp, scope: Scope, inbox: "_Inbox", send: Callable[[Message | None], Awaitable[None]]
 ) -> None:
+    def send_noted(message: Message) -> Awaitable[None]:
+        if message["type"] == "http.response.body" and not message.get("more_body", False):
+            inbox.answered = True
+        return send(message)
+
     try:
-        await app(scope, inbox.get, send)
+        await app(scope, inbox.get, send_noted)
     except Exception as error:  # noqa: BLE001 - what passed the boundary ends this request only
         _log.error("a request failed unexpectedly:\n%s", describe_exception(error))
     finally:
@@ -163,9 +170,16 @@ async def _answer(
 
 
 class _Inbox:
-    """A request's messages to the application. Once it is done nobody has to take them."""
+    """A request's messages to the application. Once it is done nobody has to take them.
+
+    Attributes:
+        answered: whether the answer is complete: with that, too, Hypercorn says "disconnect".
+        leaving: tells the application of the other kind.
+    """
 
     def __init__(self) -> None:
+        self.answered = False
+        self.leaving = Leaving()
         self._messages: deque[Message] = deque()
         self._unread_bytes = 0
         self._arrived = asyncio.Event()
@@ -179,6 +193,8 @@ class _Inbox:
         self._arrived.set()
         if message["type"] == "http.disconnect":
             self._left = message
+            if not self.answered:
+                self.leaving.tell()
             return
         self._messages.append(message)
         self._unread_bytes += len(message.get("body", b""))

@@ -6,7 +6,7 @@ Its command line, its signal handlers, its log and its trust in proxy headers st
 import asyncio
 import logging
 import socket
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, cast
@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio
 import msgspec
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from woollama.core.errors import RequestError
 from woollama.server.auth import UNIX_STATE
 from woollama.server.binding import BACKLOG, Binding
+from woollama.server.leaving import LEAVING, Leaving
 from woollama.server.runners.lingering import CLEAN_UP_S, LingeringTransport
 from woollama.server.sections import ServerSettings
 
@@ -146,6 +147,10 @@ class _Limited(Base):
     def connection_made(self, transport: Any) -> None:
         lingering = LingeringTransport(transport, self.loop, is_unread=self._is_unread)
         super().connection_made(cast("asyncio.Transport", cast("object", lingering)))
+        self._served: ASGIApp = self.app
+        self.app = cast("Any", self._begin)
+        self._leaving: Leaving | None = None
+        self._lost = False
         self._refused = False
         self._head_bytes = 0
         self._head_timer: asyncio.TimerHandle | None = None
@@ -156,7 +161,22 @@ class _Limited(Base):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
         super().connection_lost(exc)
+        self._lost = True
+        if self._leaving is not None:
+            self._leaving.tell()
         self._ended.set()
+
+    def _begin(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """The application, as a request's task calls it: one at a time, pipelined ones in turn."""
+        leaving = self._leaving = Leaving()
+        if self._lost:
+            leaving.tell()
+        scope["extensions"] = {LEAVING: leaving}
+        return self._served(scope, receive, send)
+
+    def on_response_complete(self) -> None:
+        self._leaving = None
+        super().on_response_complete()
 
     def data_received(self, data: bytes) -> None:
         if self.transport.is_closing():

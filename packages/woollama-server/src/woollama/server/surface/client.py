@@ -1,4 +1,4 @@
-"""The client at the other end: its body, its leaving, and the events we send it.
+"""The client at the other end: its body, and the reply or the events we send it.
 
 Plain ASGI, without a request or response object: this is the hot path.
 """
@@ -7,13 +7,12 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
 
-import anyio
 from starlette.types import Receive, Send
 
 from woollama.core.errors import RequestError, WoollamaError
 from woollama.server.surface.chat import error_event
 
-__all__ = ["EventStream", "read_request", "send_bytes", "while_connected"]
+__all__ = ["EventStream", "read_request", "send_bytes"]
 
 KEEP_ALIVE_S = 15.0
 """How long a stream is silent before a comment shows that it lives."""
@@ -60,26 +59,6 @@ def _too_large(limit_bytes: int) -> RequestError:
         code="request_too_large",
         hint="Raise body_limit_bytes under [server] in woollama.toml if it has to be.",
     )
-
-
-@asynccontextmanager
-async def while_connected(receive: Receive) -> AsyncGenerator[None]:
-    """Ends what is inside the moment the client leaves; nothing is raised then.
-
-    The body must have been read: what comes next from ``receive`` is the client's leaving.
-    """
-    with anyio.CancelScope() as scope:
-        watch = asyncio.create_task(_left(receive))
-        watch.add_done_callback(lambda _task: scope.cancel())
-        try:
-            yield
-        finally:
-            watch.cancel()
-
-
-async def _left(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 def header_pairs(headers: Mapping[str, str]) -> Iterable[tuple[bytes, bytes]]:
