@@ -17,12 +17,13 @@ SANS_IO = (
     "woollama.core.tools",
     "woollama.core.recipes",
 )
-IO_LIBRARIES = ("httpx2", "httpx", "aiohttp", "anyio", "socket", "ssl", "asyncio", "trio")
+IO_LIBRARIES = ("httpx2", "httpx", "httptools", "anyio", "socket", "ssl", "asyncio", "trio")
 
 # Who may import a library that is kept in one place.
 HOMES = {
     "httpx2": {"woollama.core.transport.http", "woollama.server.mcp.downstream"},
-    "aiohttp": {"woollama.core.transport.fast"},
+    "httptools": {"woollama.core.transport.connection", "woollama.server.runners.uvicorn"},
+    "aiohappyeyeballs": {"woollama.core.transport.fast"},
     "tenacity": None,  # anywhere in the core
     "xllamacpp": None,  # anywhere in its plugin
 }

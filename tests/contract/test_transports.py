@@ -598,6 +598,113 @@ async def test_a_reply_that_is_not_read_is_closed(transport: Transport) -> None:
             await upstream.connections[0].gone.wait()
 
 
+async def test_interim_replies_are_passed_over(transport: Transport) -> None:
+    """RFC 9110, 15.2: any number of them may come before the reply."""
+    interim = b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n" + b"HTTP/1.1 100 Continue\r\n\r\n"
+    async with serve(always(interim + whole(b"{}"))) as upstream:
+        for _ in range(2):
+            status, headers, body = await read(transport, post(upstream))
+            assert (200, b"{}") == (status, body)
+            assert "link" not in headers
+        assert 1 == len(upstream.connections)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        whole(b"{}", headers={"connection": "close"}),
+        b"HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\n{}",
+    ],
+    ids=["connection: close", "HTTP/1.0"],
+)
+async def test_a_connection_that_is_to_end_is_not_used_again(
+    transport: Transport, reply: bytes
+) -> None:
+    async with serve(always(reply)) as upstream:
+        for _ in range(2):
+            assert b"{}" == (await read(transport, post(upstream)))[2]
+        assert [1, 1] == [connection.requests for connection in upstream.connections]
+
+
+async def test_line_ends_without_carriage_return_are_read(transport: Transport) -> None:
+    reply = b"HTTP/1.1 200 OK\nx-a: 1\ncontent-length: 2\n\n{}"
+    async with serve(always(reply)) as upstream:
+        status, headers, body = await read(transport, post(upstream))
+    assert (200, "1", b"{}") == (status, headers["x-a"], body)
+
+
+async def test_a_reply_without_a_body_is_whole(transport: Transport) -> None:
+    async with serve(always(head(204))) as upstream:
+        for _ in range(2):
+            status, _, body = await read(transport, post(upstream))
+            assert (204, b"") == (status, body)
+
+
+async def test_every_connection_that_went_stale_is_replaced(transport: Transport) -> None:
+    """A provider that was started anew has closed all of them."""
+    count, all_here, again = 3, anyio.Event(), anyio.Event()
+
+    async def script(exchange: Exchange) -> None:
+        if exchange.connection.requests > 1:
+            await exchange.reset()
+            return
+        if len(upstream.requests) == count:
+            all_here.set()
+        if not again.is_set():
+            await all_here.wait()
+        await exchange.send(whole(b"{}"))
+
+    async with serve(script) as upstream:
+        async with anyio.create_task_group() as tasks:
+            for _ in range(count):
+                tasks.start_soon(read, transport, post(upstream))
+        again.set()
+        assert b"{}" == (await read(transport, post(upstream)))[2]
+
+
+async def test_a_name_and_password_in_the_address_are_sent(transport: Transport) -> None:
+    async with serve(always(whole(b"{}"))) as upstream:
+        url = f"http://user:s3cr%65t@127.0.0.1:{upstream.port}/v1"
+        await read(transport, post(url))
+        (got,) = upstream.requests
+    assert "Basic dXNlcjpzM2NyZXQ=" == got.headers["authorization"]
+    assert f"127.0.0.1:{upstream.port}" == got.headers["host"]
+
+
+async def test_an_address_is_sent_as_a_target_can_hold_it(transport: Transport) -> None:
+    async with serve(always(whole(b"{}"))) as upstream:
+        request = WireRequest(method="GET", url=f"{upstream.url}/a b/%C3%A4/\u00f6?q=x y&z=%20")
+        await read(transport, request)
+        (exchange,) = upstream.exchanges
+    assert "/v1/a%20b/%C3%A4/%C3%B6?q=x%20y&z=%20" == exchange.target
+
+
+async def test_a_slow_reader_holds_the_server_back(transport: Transport) -> None:
+    size, piece = 64 * 1024 * 1024, b"x" * 1024 * 1024
+    sent = 0
+
+    async def script(exchange: Exchange) -> None:
+        nonlocal sent
+        await exchange.send(head(headers={"content-length": str(size)}))
+        while sent < size and not exchange.gone.is_set():
+            await exchange.send(piece)
+            sent += len(piece)
+
+    with anyio.fail_after(20):
+        async with (
+            serve(script) as upstream,
+            transport.open(post(upstream), timeouts=NO_LIMITS) as response,
+        ):
+            chunks = aiter(response.chunks)
+            got = len(await anext(chunks))
+            # Everything that can happen without a reader has happened once the buffers are full.
+            await anyio.wait_all_tasks_blocked()
+            assert sent < size / 2
+            async for chunk in chunks:
+                got += len(chunk)
+    assert size == got
+
+
 async def test_closing_ends_every_connection_and_the_next_request_opens_anew(
     transport: Transport,
 ) -> None:

@@ -161,7 +161,7 @@ def speak(logger: logging.Logger, level: int) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["aiohttp.client", "hypercorn.error", "httpx2", "asyncio", "mcp.client", "uvicorn.error"],
+    ["httpcore2.http11", "hypercorn.error", "httpx2", "asyncio", "mcp.client", "uvicorn.error"],
 )
 @pytest.mark.parametrize("format", ["text", "json"])
 @pytest.mark.parametrize("level", [logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR])
@@ -226,7 +226,7 @@ async def test_p_60_log_bodies_is_the_one_switch_and_says_so(kind: Kind) -> None
 def test_log_bodies_shows_what_libraries_say_too() -> None:
     stream = io.StringIO()
     with open_logging(ServerSettings(log_bodies=True), stream):
-        speak(logging.getLogger("aiohttp.client"), logging.ERROR)
+        speak(logging.getLogger("httpcore2.http11"), logging.ERROR)
     assert f"ValueError: {PROMPT}" in stream.getvalue()
     assert f"sending {PROMPT}" in stream.getvalue()
 

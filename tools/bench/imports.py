@@ -10,7 +10,7 @@ from tools.bench.sample import Sample
 SCENARIO = "import"
 CORE = "woollama.core"
 FLOOR = "msgspec, anyio, asyncio"
-ON_FIRST_USE = ("httpx2", "aiohttp")
+ON_FIRST_USE = ("httpx2", "httptools")
 """Modules that the import of the core is not to bring (ssl comes with asyncio itself)."""
 
 _PAIRS = 15

@@ -10,7 +10,7 @@ from tools.bench.sample import Sample
 from tools.bench.stage import Stage
 
 CONNECTIONS = (1, 64)
-LIBRARIES = ("httpx2", "aiohttp", "complete", "acompletion")
+LIBRARIES = ("httpx2", "complete", "acompletion")
 
 _CHILD = Path(__file__).with_name("library_child.py")
 

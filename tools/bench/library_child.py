@@ -40,22 +40,6 @@ async def open_httpx2(base_url: str) -> AsyncGenerator[Call]:
 
 
 @contextlib.asynccontextmanager
-async def open_aiohttp(base_url: str) -> AsyncGenerator[Call]:
-    """As ``open_httpx2``, with the library below the fast transport."""
-    import aiohttp  # each library alone in its process
-
-    connector = aiohttp.TCPConnector(limit=0)
-    async with aiohttp.ClientSession(connector=connector) as session:
-        url = base_url + "/chat/completions"
-
-        async def call() -> object:
-            async with session.post(url, data=BODY, headers=HEADERS) as response:
-                return await response.read()
-
-        yield call
-
-
-@contextlib.asynccontextmanager
 async def open_complete(base_url: str) -> AsyncGenerator[Call]:
     """Our ``complete``: messages in, text out."""
     complete = importlib.import_module("woollama.core").complete  # alone in its process
@@ -82,7 +66,6 @@ async def open_acompletion(base_url: str) -> AsyncGenerator[Call]:
 
 LIBRARIES = {
     "httpx2": open_httpx2,
-    "aiohttp": open_aiohttp,
     "complete": open_complete,
     "acompletion": open_acompletion,
 }

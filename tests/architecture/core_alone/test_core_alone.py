@@ -58,7 +58,7 @@ def bare_python(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 def test_p_8_no_server_is_installed_with_the_core(bare_python: Path) -> None:
     installed = set(run_fresh(INSTALLED, python=bare_python))
     assert "woollama-core" in installed
-    assert set() == installed & {"woollama-server", "starlette", "hypercorn", "mcp", "aiohttp"}
+    assert set() == installed & {"woollama-server", "starlette", "hypercorn", "mcp", "httptools"}
 
 
 def test_the_import_loads_the_installed_core_and_no_server_module(bare_python: Path) -> None:

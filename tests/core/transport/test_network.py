@@ -98,4 +98,4 @@ def test_a_failure_without_words_has_its_name() -> None:
 )
 def test_a_failure_names_no_password(url: str) -> None:
     assert "s3cret" not in str(no_address(url))
-    assert "s3cret" not in str(cut(url, "gone"))
+    assert "s3cret" not in str(cut(url, ConnectionError("gone")))

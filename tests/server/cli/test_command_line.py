@@ -15,7 +15,7 @@ from woollama.server.cli.commands import run, woollama
 WIDTH = 80
 # What `woollama --version` has no use for; together most of what the daemon loads.
 HEAVY = (
-    "aiohttp",
+    "httptools",
     "httpx2",
     "hypercorn",
     "mcp",
@@ -151,8 +151,8 @@ def test_what_needs_no_model_loads_neither_a_server_nor_a_client(
 
 def test_a_question_loads_no_server(shell: Shell) -> None:
     """And, in a pipe, nothing that draws on a terminal."""
-    assert loaded(shell, "ask", "-m", "ollama/none", "hi") == {"aiohttp"}
+    assert loaded(shell, "ask", "-m", "ollama/none", "hi") == {"httptools"}
 
 
 def test_a_checked_configuration_loads_no_client(shell: Shell) -> None:
-    assert loaded(shell, "check-config").isdisjoint({"aiohttp", "httpx2", "hypercorn", "mcp"})
+    assert loaded(shell, "check-config").isdisjoint({"httptools", "httpx2", "hypercorn", "mcp"})

@@ -20,7 +20,7 @@ def make_transport() -> Transport:
     """A transport for the running loop: the fast one on asyncio when its extra is installed."""
     from importlib.util import find_spec
 
-    if _on_asyncio() and find_spec("aiohttp") is not None:
+    if _on_asyncio() and find_spec("httptools") is not None:
         # HTTP libraries cost most of the import time of this package: loaded on first use.
         from woollama.core.transport.fast import FastTransport
 

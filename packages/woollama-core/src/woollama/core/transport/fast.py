@@ -1,147 +1,179 @@
-"""The transport on aiohttp: flat in the number of connections; asyncio only."""
+"""The transport of our own for HTTP/1.1: flat in the number of connections; asyncio only.
+
+A router asks a server it knows, over a connection that stands: that path is short here. What is
+rare is left to others: names and addresses to aiohappyeyeballs (RFC 8305), TLS to the event loop,
+proxies to the transport on httpx2.
+"""
 
 import asyncio
-import io
+import socket
 import ssl
-from collections.abc import AsyncIterator, Mapping
+import zlib
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Self
+from types import TracebackType
 
-import aiohttp
-from aiohttp.http_exceptions import ContentEncodingError, HttpProcessingError
-from yarl import URL
+from aiohappyeyeballs import (
+    start_connection,  # pyright: ignore[reportUnknownVariableType] - an address may hold anything
+)
 
 from woollama.core.errors import TransportError
-from woollama.core.transport.base import Timeouts, WireResponse
+from woollama.core.transport.address import Address, Place, address_of
+from woollama.core.transport.base import Timeouts, Transport, WireResponse
+from woollama.core.transport.clock import Clock
+from woollama.core.transport.connection import Connection, NotHttp
 from woollama.core.transport.network import (
-    AGENT_HEADERS,
     Routes,
     cut,
+    decompressor,
     garbled,
-    no_address,
     other_loop,
-    timed_out,
     unreachable,
-    unsendable,
 )
 from woollama.core.wire.codec import WireRequest
 
 __all__ = ["FastTransport"]
 
 _KEEP_ALIVE_S = 30.0
-_SENT_AT_ONCE = 64 * 1024
-"""A body up to this size fits into the system's buffers: sending it does not wait for the peer."""
-_NO_AUTOMATIC = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
+_NEXT_ADDRESS_S = 0.25
+_CLOSING_S = 1.0
+_MOST_ADDRESSES = 1000
 
 
 class FastTransport:
-    """One connection pool on one event loop, opened by its first request."""
+    """One pool of connections on one event loop, opened by its first request."""
 
     def __init__(self) -> None:
         """Opens nothing yet."""
-        self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._routes = Routes()
+        self._addresses: dict[str, Address] = {}
+        self._idle: dict[Place, list[tuple[float, Connection]]] = {}
+        self._connections: set[Connection] = set()
+        self._sweeper: asyncio.TimerHandle | None = None
+        self._by_proxy: Transport | None = None
 
     def open(
         self, request: WireRequest, *, timeouts: Timeouts
     ) -> AbstractAsyncContextManager[WireResponse]:
         """See ``Transport.open``."""
-        return _Opening(self, request, timeouts)
+        return _Exchange(self, request, timeouts)
 
-    async def send(self, request: WireRequest, watch: "_Watch") -> aiohttp.ClientResponse:
-        """The reply, whose body is still to come; for ``open``."""
-        try:
-            return await self._attempt(request, watch)
-        except _StaleConnection:
-            # A pooled connection that the peer closed while it was idle never carried the request.
-            pass
-        try:
-            return await self._attempt(request, watch)
-        except _StaleConnection as again:
-            raise cut(request.url, again) from again.__cause__
+    def enter(self) -> asyncio.AbstractEventLoop:
+        """The running loop, for an exchange that begins.
 
-    async def _attempt(self, request: WireRequest, watch: "_Watch") -> aiohttp.ClientResponse:
-        url, limits = request.url, watch.timeouts
-        proxy = self._routes.proxy(url)
-        secure: ssl.SSLContext | bool = _tls() if url.startswith("https:") else True
-        seconds, what = watch.before_first_byte()
-        large = len(request.body) > _SENT_AT_ONCE
-        asking = self._opened().request(
-            request.method,
-            URL(url, encoded=True),
-            data=io.BytesIO(request.body) if large else request.body or None,
-            headers=request.headers,
-            allow_redirects=False,
-            proxy=proxy,
-            ssl=secure,
-            timeout=aiohttp.ClientTimeout(connect=limits.connect, sock_read=limits.first_byte),
-        )
-        try:
-            if limits.whole is None and not large:
-                return await asking
-            async with asyncio.timeout(seconds):
-                return await asking
-        except aiohttp.ConnectionTimeoutError as error:
-            limit = limits.connect
-            raise timed_out(url, "did not accept a connection", limit, connecting=True) from error
-        except TimeoutError as error:
-            raise timed_out(url, what, seconds) from error
-        except aiohttp.InvalidURL as error:
-            raise no_address(url, error) from error
-        except _StaleConnection:
-            raise
-        except aiohttp.ClientConnectorCertificateError as error:
-            raise unreachable(url, error.certificate_error) from error
-        except aiohttp.ClientConnectorError as error:
-            raise unreachable(url, error.os_error) from error
-        except aiohttp.ClientConnectionError as error:
-            raise cut(url, error) from error
-        except aiohttp.ClientResponseError as error:
-            failure = _unanswered(url, error)
-        except ValueError as error:
-            raise unsendable(url, error) from error
-        # Outside: the other's repr holds the request's headers, and so the key.
-        raise failure
-
-    def _opened(self) -> aiohttp.ClientSession:
+        Raises:
+            TransportError: it is another than before.
+        """
         loop = asyncio.get_running_loop()
-        if self._session is None or self._session.closed:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE_S),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                headers=AGENT_HEADERS,
-                skip_auto_headers=_NO_AUTOMATIC,
-                response_class=_Reply,
-                trust_env=False,
-            )
+        if self._loop is not loop:
+            if self._loop is not None:
+                raise other_loop()
             self._loop = loop
-        elif self._loop is not loop:
-            raise other_loop()
-        return self._session
+        return loop
+
+    def address(self, url: str) -> Address:
+        """What ``url`` says, read once for each; for an exchange.
+
+        Raises:
+            TransportError: it is no address.
+        """
+        found = self._addresses.get(url)
+        if found is None:
+            if len(self._addresses) >= _MOST_ADDRESSES:
+                self._addresses.clear()
+            found = self._addresses[url] = address_of(url)
+        return found
+
+    def detour(self, url: str) -> Transport | None:
+        """The transport that reaches ``url`` when that takes a proxy; for an exchange.
+
+        Raises:
+            TransportError: no address, or a proxy of a kind that is not spoken.
+        """
+        if self._routes.proxy(url) is None:
+            return None
+        if self._by_proxy is None:
+            from woollama.core.transport.http import HttpTransport
+
+            self._by_proxy = HttpTransport()
+        return self._by_proxy
+
+    def pooled(self, place: Place) -> Connection | None:
+        """A connection that stands and is free, the one used last; for an exchange."""
+        idle = self._idle.get(place)
+        while idle:
+            since, connection = idle.pop()
+            if connection.is_closing():
+                continue
+            if since + _KEEP_ALIVE_S > connection.loop.time():
+                return connection
+            connection.abort()
+        return None
+
+    async def connect(self, place: Place) -> Connection:
+        """A new connection; for an exchange.
+
+        Raises:
+            OSError: it cannot be made.
+            TransportError: the certificates to trust cannot be read.
+        """
+        secure, host, port = place
+        loop = asyncio.get_running_loop()
+        tls = _tls() if secure else None
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        sock = await start_connection(found, happy_eyeballs_delay=_NEXT_ADDRESS_S)
+        try:
+            _, connection = await loop.create_connection(
+                lambda: Connection(loop), sock=sock, ssl=tls, server_hostname=host if tls else None
+            )
+        except BaseException:
+            sock.close()
+            raise
+        self._connections.add(connection)
+        connection.lost.add_done_callback(lambda _: self._connections.discard(connection))
+        return connection
+
+    def leave(self, place: Place, connection: Connection) -> None:
+        """Takes a connection back when its exchange is over."""
+        if not connection.finish():
+            return
+        self._idle.setdefault(place, []).append((connection.loop.time(), connection))
+        if self._sweeper is None:
+            self._sweeper = connection.loop.call_later(_KEEP_ALIVE_S, self._sweep)
+
+    def _sweep(self) -> None:
+        """Ends what nobody has used for so long, and looks again later."""
+        self._sweeper = None
+        loop = asyncio.get_running_loop()
+        stale = loop.time() - _KEEP_ALIVE_S
+        for place, idle in list(self._idle.items()):
+            kept = [each for each in idle if each[0] > stale and not each[1].is_closing()]
+            for since, connection in idle:
+                if since <= stale:
+                    connection.abort()
+            if kept:
+                self._idle[place] = kept
+            else:
+                del self._idle[place]
+        if self._idle:
+            self._sweeper = loop.call_later(_KEEP_ALIVE_S, self._sweep)
 
     async def aclose(self) -> None:
         """Close every connection; the next request opens anew."""
-        session, self._session, self._loop = self._session, None, None
-        if session is not None:
-            await session.close()
-
-
-class _Opening(AbstractAsyncContextManager[WireResponse]):
-    def __init__(self, transport: FastTransport, request: WireRequest, timeouts: Timeouts) -> None:
-        self._transport = transport
-        self._request = request
-        self._timeouts = timeouts
-
-    async def __aenter__(self) -> WireResponse:
-        self._watch = _Watch(self._request.url, self._timeouts)
-        self._reply = await self._transport.send(self._request, self._watch)
-        return _Response(self._reply, self._watch)
-
-    async def __aexit__(self, *_error: object) -> None:
-        self._watch.stop()
-        # Closing an unread reply drops its connection: the peer sees that we left.
-        self._reply.close()
+        by_proxy, self._by_proxy = self._by_proxy, None
+        connections = list(self._connections)
+        self._idle.clear()
+        self._loop = None
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+            self._sweeper = None
+        for connection in connections:
+            connection.abort()
+        if connections:
+            await asyncio.wait([each.lost for each in connections], timeout=_CLOSING_S)
+        if by_proxy is not None:
+            await by_proxy.aclose()
 
 
 def _tls() -> ssl.SSLContext:
@@ -151,127 +183,98 @@ def _tls() -> ssl.SSLContext:
     return tls_context()
 
 
-def _unanswered(url: str, error: aiohttp.ClientResponseError) -> TransportError:
-    if isinstance(error, aiohttp.ClientHttpProxyError):
-        return unreachable(url, f"the proxy answers {error.status} {error.message}")
-    return garbled(url, error.message)
+class _Exchange(AbstractAsyncContextManager[WireResponse]):
+    """One request and its reply: the context, the ``WireResponse`` and its iterator in one.
 
-
-class _StaleConnection(aiohttp.ClientConnectionError):
-    """A connection from the pool failed before a byte of the reply."""
-
-
-class _Reply(aiohttp.ClientResponse):
-    """A reply that knows whether its connection had carried another one before."""
-
-    async def start(self, connection: aiohttp.connector.Connection) -> Self:
-        history = vars(connection.protocol)
-        reused = history.setdefault("woollama_reused", False)
-        history["woollama_reused"] = True
-        try:
-            await super().start(connection)
-        except (aiohttp.ClientConnectionError, ConnectionError) as error:
-            if not reused or isinstance(error, TimeoutError):
-                raise
-            raise _StaleConnection(str(error)) from error
-        if connection.protocol is not None:
-            # Up to here the limit was that of the first byte; what follows is watched by us.
-            connection.protocol.read_timeout = None
-            connection.protocol.start_timeout()
-        return self
-
-
-class _Watch:
-    """The time limits of one request: one timer a reply, not one a read.
-
-    The silence of the peer counts only while something is waited for: a slow reader's own pauses
-    are not the peer's.
+    It is made for each request, and each chunk passes through it.
     """
 
-    def __init__(self, url: str, timeouts: Timeouts) -> None:
-        self.url = url
-        self.timeouts = timeouts
-        self._loop = asyncio.get_running_loop()
-        whole = timeouts.whole
-        self._end = self._loop.time() + whole if whole is not None else None
-        self._since: float | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._content: aiohttp.StreamReader | None = None
+    status: int
+    headers: Mapping[str, str]
 
-    def before_first_byte(self) -> tuple[float | None, str]:
-        """How long to wait for the reply's head, and what to say when it does not come."""
-        first = self.timeouts.first_byte
-        left = self._end - self._loop.time() if self._end is not None else None
-        if left is not None and (first is None or left < first):
-            return max(left, 0.0), "did not finish"
-        return first, "did not answer"
+    def __init__(self, transport: FastTransport, request: WireRequest, timeouts: Timeouts) -> None:
+        self._transport = transport
+        self._request = request
+        self._timeouts = timeouts
+        self._detour: AbstractAsyncContextManager[WireResponse] | None = None
 
-    def wait(self, content: aiohttp.StreamReader) -> None:
-        """From now on a byte is waited for.
+    async def __aenter__(self) -> WireResponse:
+        transport, request = self._transport, self._request
+        loop = transport.enter()
+        detour = transport.detour(request.url)
+        if detour is not None:
+            self._detour = detour.open(request, timeouts=self._timeouts)
+            return await self._detour.__aenter__()
+        address = transport.address(request.url)
+        head = address.head(request)
+        self._place = address.place
+        self._clock = Clock(loop, self._timeouts)
+        connection = transport.pooled(self._place)
+        # A pooled connection that the server closed while it was idle never carried the request.
+        if connection is None or not await self._ask(connection, head):
+            await self._ask(await self._connect(), head)
+        self._read_head()
+        return self
 
-        Raises:
-            TimeoutError: the end of everything has passed.
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool | None:
+        if self._detour is not None:
+            return await self._detour.__aexit__(kind, error, trace)
+        self._leave()
+        return None
+
+    def _leave(self) -> None:
+        self._clock.stop()
+        self._transport.leave(self._place, self._connection)
+
+    async def _connect(self) -> Connection:
+        url = self._request.url
+        try:
+            async with asyncio.timeout(self._clock.for_connecting()):
+                return await self._transport.connect(self._place)
+        except (OSError, RuntimeError) as error:
+            # uvloop has RuntimeError for some failures of a socket.
+            if _is_limit(error):
+                raise self._clock.failure(url) from error
+            raise unreachable(url, error) from error
+
+    async def _ask(self, connection: Connection, head: bytes) -> bool:
+        """Sends the request and waits for the head of the reply.
+
+        Returns:
+            False: the connection was used before and broke before a byte of the reply.
         """
-        now = self._since = self._loop.time()
-        if self._end is not None and self._end <= now:
-            raise TimeoutError
-        if self._timer is None:
-            due = self._due(now)
-            if due is not None:
-                self._content = content
-                self._timer = self._loop.call_at(due, self._check)
+        self._connection = connection
+        fresh = not connection.exchanges
+        try:
+            self._clock.for_answer(connection)
+            connection.send(head, self._request.body)
+            while not connection.begun:
+                await connection.arrival()
+            self._clock.rest()
+        except (OSError, NotHttp) as error:
+            self._leave()
+            if fresh or connection.answered or _is_limit(error):
+                raise self._failure(error) from error
+            return False
+        except BaseException:
+            self._leave()
+            raise
+        return True
 
-    def rest(self) -> None:
-        """It has come."""
-        self._since = None
-
-    def _due(self, since: float) -> float | None:
-        between = self.timeouts.between
-        due = since + between if between is not None else None
-        if self._end is not None and (due is None or self._end < due):
-            return self._end
-        return due
-
-    def _check(self) -> None:
-        self._timer = None
-        due = self._due(self._since) if self._since is not None else None
-        if due is None or self._content is None:
-            return
-        if due > self._loop.time():
-            self._timer = self._loop.call_at(due, self._check)
-            return
-        self._content.set_exception(TimeoutError())
-
-    def failure(self) -> TransportError:
-        """The error of the limit that passed."""
-        if self._end is not None and self._loop.time() >= self._end:
-            return timed_out(self.url, "did not finish", self.timeouts.whole)
-        return timed_out(self.url, "sent nothing more", self.timeouts.between)
-
-    def stop(self) -> None:
-        """Nothing is waited for any more."""
-        if self._timer is not None:
-            self._timer.cancel()
-
-
-class _Response:
-    """A ``WireResponse``, and the iterator of its own chunks."""
-
-    def __init__(self, reply: aiohttp.ClientResponse, watch: _Watch) -> None:
-        self.status = reply.status
-        self._reply = reply
-        self._watch = watch
-        self._headers: dict[str, str] | None = None
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        if self._headers is None:
-            found: dict[str, str] = {}
-            for name, value in self._reply.headers.items():
-                key = name.lower()
-                found[key] = f"{found[key]}, {value}" if key in found else value
-            self._headers = found
-        return self._headers
+    def _read_head(self) -> None:
+        self.status = self._connection.status
+        headers: dict[str, str] = {}
+        for name, value in self._connection.headers:
+            key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+            headers[key] = f"{headers[key]}, {text}" if key in headers else text
+        self.headers = headers
+        self._plain: Callable[[bytes], bytes] | None = None
+        self._coding = headers.get("content-encoding")
 
     @property
     def chunks(self) -> AsyncIterator[bytes]:
@@ -282,27 +285,49 @@ class _Response:
 
     async def __anext__(self) -> bytes:
         # No generator: nothing is left to be finalized when a reader leaves early.
-        content, watch = self._reply.content, self._watch
+        data = await self._next()
+        if self._coding is not None:
+            plain = self._decoded(data)
+            while data and not plain:
+                data = await self._next()
+                plain = self._decoded(data)
+            data = plain
+        if data:
+            return data
+        raise StopAsyncIteration
+
+    async def _next(self) -> bytes:
+        connection, clock = self._connection, self._clock
         try:
-            if not content.is_eof():
-                watch.wait(content)
-            chunk = await content.readany()
-        except TimeoutError as error:
-            raise watch.failure() from error
-        except (aiohttp.ClientError, OSError) as error:
-            failure = _broken(watch.url, error)
-        else:
-            watch.rest()
-            if chunk:
-                return chunk
-            raise StopAsyncIteration
-        raise failure
+            data = connection.take()
+            if data is None:
+                clock.for_more(connection)
+                while data is None:
+                    await connection.arrival()
+                    data = connection.take()
+            clock.rest()
+        except (OSError, NotHttp) as error:
+            raise self._failure(error) from error
+        return data
+
+    def _decoded(self, data: bytes) -> bytes:
+        url = self._request.url
+        if self._plain is None:
+            self._plain = decompressor(url, self._coding or "") or bytes
+        try:
+            return self._plain(data)
+        except zlib.error as error:
+            raise garbled(url, error) from error
+
+    def _failure(self, error: OSError | NotHttp) -> TransportError:
+        url = self._request.url
+        if _is_limit(error):
+            return self._clock.failure(url)
+        if isinstance(error, NotHttp):
+            return garbled(url, str(error))
+        return cut(url, error if error.args else None)
 
 
-def _broken(url: str, error: aiohttp.ClientError | OSError) -> TransportError:
-    if isinstance(error, aiohttp.ClientResponseError):
-        return garbled(url, error.message)
-    inner = error.__cause__
-    if isinstance(inner, ContentEncodingError):
-        return garbled(url, inner.message)
-    return cut(url, inner.message if isinstance(inner, HttpProcessingError) else error)
+def _is_limit(error: BaseException) -> bool:
+    """Whether a limit of ours passed; the system's own has a number."""
+    return isinstance(error, TimeoutError) and error.errno is None

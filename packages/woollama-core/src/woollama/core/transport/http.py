@@ -19,6 +19,7 @@ from woollama.core.transport.network import (
     AGENT_HEADERS,
     Routes,
     cut,
+    decompressor,
     garbled,
     no_address,
     other_loop,
@@ -32,7 +33,6 @@ __all__ = ["HttpTransport", "tls_context"]
 
 _LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=64, keepalive_expiry=30.0)
 _CLOSING_S = 5.0
-_ANY_ZLIB = zlib.MAX_WBITS | 32
 
 
 def tls_context() -> ssl.SSLContext:
@@ -79,11 +79,12 @@ class HttpTransport:
     async def send(self, request: WireRequest, limits: "_Limits") -> httpx2.Response:
         """The reply, whose body is still to come; for ``open``."""
         reply, fresh, error = await self._attempt(request, limits)
-        if reply is None and not fresh:
-            # A pooled connection that the peer closed while it was idle never carried the request.
+        while reply is None and not fresh:
+            # A pooled connection that the peer closed while it was idle never carried the request,
+            # and the others in the pool may be no better.
             reply, fresh, error = await self._attempt(request, limits)
         if reply is None:
-            raise cut(request.url, error or ConnectionError()) from error
+            raise cut(request.url, error) from error
         return reply
 
     async def _attempt(
@@ -209,7 +210,7 @@ class _Response:
         self._limits = limits
         self._pieces = reply.aiter_raw()
         self._begun = False
-        self._plain: Callable[[bytes], bytes] | None = None
+        self._plain: Callable[[bytes], bytes] = bytes
 
     @property
     def chunks(self) -> AsyncIterator[bytes]:
@@ -220,8 +221,8 @@ class _Response:
 
     async def __anext__(self) -> bytes:
         url, timeouts = self._limits.url, self._limits.timeouts
-        if self._plain is None:
-            self._plain = _decompressor(url, self.headers.get("content-encoding", ""))
+        if not self._begun:
+            self._plain = decompressor(url, self.headers.get("content-encoding", "")) or bytes
         left = self._limits.left()
         self._begun = True
         try:
@@ -248,14 +249,3 @@ class _Response:
                     while True:
                         await anext(self._pieces)
         await self._reply.aclose()
-
-
-def _decompressor(url: str, coding: str) -> Callable[[bytes], bytes]:
-    # We ask for no compression; a server that compresses all the same is understood.
-    match coding.strip().lower():
-        case "" | "identity":
-            return bytes
-        case "gzip" | "x-gzip" | "deflate":
-            return zlib.decompressobj(_ANY_ZLIB).decompress
-        case other:
-            raise garbled(url, f"its content-encoding is {other!r}")

@@ -3,7 +3,8 @@
 import os
 import socket
 import urllib.request
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from ipaddress import ip_address
 from typing import cast
 from urllib.parse import SplitResult, urlsplit
@@ -14,10 +15,12 @@ __all__ = [
     "AGENT_HEADERS",
     "Routes",
     "cut",
+    "decompressor",
     "garbled",
     "no_address",
     "other_loop",
     "proxy_for",
+    "split_address",
     "timed_out",
     "unreachable",
     "unsendable",
@@ -28,6 +31,7 @@ AGENT_HEADERS = (("accept", "*/*"), ("accept-encoding", "identity"), ("user-agen
 
 _CONNECT_TIMEOUT = "connect_timeout"
 _MOST_ROUTES = 1000
+_ANY_ZLIB = zlib.MAX_WBITS | 32
 
 
 def proxy_for(url: str) -> str | None:
@@ -38,7 +42,7 @@ def proxy_for(url: str) -> str | None:
     Raises:
         TransportError: ``url`` is no address, or the proxy is of a kind that is not spoken.
     """
-    parts = _split(url)
+    parts = split_address(url)
     host = parts.hostname or ""
     if is_loopback(host):
         return None
@@ -78,7 +82,12 @@ class Routes:
         return self._proxies[url]
 
 
-def _split(url: str) -> SplitResult:
+def split_address(url: str) -> SplitResult:
+    """The parts of an ``http`` or ``https`` URL.
+
+    Raises:
+        TransportError: it is none.
+    """
     try:
         parts = urlsplit(url)
         _ = parts.port  # read here, where it may be none
@@ -110,7 +119,7 @@ def no_address(url: str, error: BaseException | None = None) -> TransportError:
     )
 
 
-def unsendable(url: str, error: BaseException) -> TransportError:
+def unsendable(url: str, error: BaseException | str) -> TransportError:
     """The error of a request that HTTP has no form for, such as a header with a line break."""
     return TransportError(
         f"The request to {_origin(url)} cannot be sent: {_reason(error)}.",
@@ -148,11 +157,11 @@ def unreachable(url: str, error: BaseException | str) -> TransportError:
     )
 
 
-def cut(url: str, error: BaseException | str) -> TransportError:
-    """The error of a connection that broke."""
+def cut(url: str, error: BaseException | None) -> TransportError:
+    """The error of a connection that broke; None: it ended, and nothing more is known."""
+    reason = f": {_reason(error)}" if error is not None else ""
     return TransportError(
-        f"{_origin(url)} closed the connection before the reply was complete: {_reason(error)}.",
-        kind="cut",
+        f"{_origin(url)} closed the connection before the reply was complete{reason}.", kind="cut"
     )
 
 
@@ -161,6 +170,23 @@ def garbled(url: str, error: BaseException | str) -> TransportError:
     return TransportError(
         f"{_origin(url)} sent something that is no HTTP reply: {_reason(error)}.", kind="cut"
     )
+
+
+def decompressor(url: str, coding: str) -> Callable[[bytes], bytes] | None:
+    """What takes a body's coding off, piece by piece; None when it has none.
+
+    We ask for no compression; a server that compresses all the same is understood.
+
+    Raises:
+        TransportError: nobody here knows the coding.
+    """
+    match coding.strip().lower():
+        case "" | "identity":
+            return None
+        case "gzip" | "x-gzip" | "deflate":
+            return zlib.decompressobj(_ANY_ZLIB).decompress
+        case other:
+            raise garbled(url, f"its content-encoding is {other!r}")
 
 
 def _origin(url: str) -> str:
