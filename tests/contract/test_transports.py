@@ -32,6 +32,7 @@ from woollama.core.wire import WireRequest
 Case = tuple[str, Callable[[], Transport]]
 CASES: tuple[Case, ...] = (
     ("asyncio", FastTransport),
+    ("uvloop", FastTransport),
     ("asyncio", HttpTransport),
     ("trio", HttpTransport),
 )
@@ -47,8 +48,8 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 
 @pytest.fixture
-def anyio_backend(case: Case) -> str:
-    return case[0]
+def anyio_backend(case: Case) -> str | tuple[str, dict[str, Any]]:
+    return ("asyncio", {"use_uvloop": True}) if case[0] == "uvloop" else case[0]
 
 
 @pytest.fixture
