@@ -1,5 +1,6 @@
 """The embedded model, for real: SmolLM2 answers through the plugin ``local``."""
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -23,7 +24,7 @@ from woollama.core.wire.codec import WireRequest
 from woollama.server.local.config import LocalConfig, ModelConfig
 from woollama.server.local.embedded import LocalPlugin
 from woollama.server.local.launch import Endpoint, check_model, launch_model
-from woollama.server.local.models import BUNDLED_MODEL, find_models
+from woollama.server.local.models import BUNDLED_MODEL, LocalModel, find_models
 from woollama.server.local.residents import Residents
 from woollama.server.local.transport import PLACEHOLDER_URL, LocalTransport
 from woollama.server.plugins.contract import PluginContext
@@ -286,6 +287,33 @@ async def test_a_broken_file_is_an_error_that_names_it_and_other_models_answer(
                 await complete(f"local/{name}", QUESTION, **house.how)
             assert "Put a whole GGUF file there" in str(caught.value)
         assert ANSWER == await complete(NAME, QUESTION, **house.how)
+
+
+def test_a_child_that_cannot_load_its_model_ends_when_its_log_is_written(tmp_path: Path) -> None:
+    """llama.cpp writes its log in a thread of its own, which here stands before a full pipe."""
+    broken = tmp_path / "head.gguf"
+    broken.write_bytes(b"GGUF and nothing more")
+    model = LocalModel(name="head", path=broken)
+    launch = launch_model(model, threads=1, parallel=1)
+    log, log_end = os.pipe()
+    os.write(log_end, b"." * fcntl.fcntl(log_end, fcntl.F_SETPIPE_SZ, 4096))
+    with subprocess.Popen(
+        launch.argv,
+        env=launch.env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=log_end,
+    ) as child:
+        os.close(log_end)
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdin.write(launch.first_input)
+        child.stdin.flush()
+        assert child.stdout.readline().startswith(b'{"error": ')
+        with os.fdopen(log, "rb") as written:
+            text = written.read()
+    assert 1 == child.returncode
+    assert b"error loading model: " in text
 
 
 async def test_a_template_that_does_not_parse_is_a_clear_error(tmp_path: Path) -> None:

@@ -231,17 +231,38 @@ async def test_a_child_that_closes_its_output_is_not_ready() -> None:
             await supervisor.start()
 
 
-async def test_a_probe_that_refuses_is_the_reason() -> None:
+def refusing(program: str) -> Callable[[], Launch[int]]:
+    """Launches of a small program whose first line is taken for a refusal."""
+
     async def refuse(child: Child) -> int:
         raise NotReady(f"it said {await child.first_line()!r}")
 
-    def launch() -> Launch[int]:
-        argv = (sys.executable, "-c", "print('I will not', flush=True)")
-        return Launch(argv=argv, env={}, ready=refuse, watches_stdin=True)
+    argv = (sys.executable, "-c", f"print('I will not', flush=True); {program}")
+    return lambda: Launch(argv=argv, env={}, ready=refuse, watches_stdin=True)
 
-    async with supervised(launch, Watcher()) as supervisor:
+
+async def test_a_probe_that_refuses_is_the_reason() -> None:
+    async with supervised(refusing("pass"), Watcher()) as supervisor:
         with pytest.raises(TransportError, match="it said 'I will not'"):
             await supervisor.start()
+
+
+async def test_a_child_that_refuses_is_heard_out() -> None:
+    """What it writes behind its refusal does not fit into a pipe."""
+    talks = "import sys; sys.stderr.write('x' * 1_000_000 + 'the last words')"
+    async with supervised(refusing(talks), Watcher()) as supervisor:
+        with pytest.raises(TransportError, match="it said 'I will not'") as caught:
+            await supervisor.start()
+    assert caught.value.payload.endswith("xxthe last words")
+
+
+async def test_a_child_that_refuses_and_stays_is_killed() -> None:
+    stays = "import signal; [signal.pause() for _ in iter(int, 1)]"
+    watcher, limits = Watcher(), Limits(stop_timeout_s=0.1)
+    async with supervised(refusing(stays), watcher, limits=limits) as supervisor:
+        with pytest.raises(TransportError, match="it said 'I will not'"):
+            await supervisor.start()
+    assert ["starting", "failed"] == watcher.states
 
 
 async def test_a_program_that_does_not_exist_is_a_failed_start() -> None:

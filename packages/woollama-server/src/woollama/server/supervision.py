@@ -41,7 +41,8 @@ class Limits(Value, frozen=True, kw_only=True):
 
     Attributes:
         start_timeout_s: from the start of the process to its readiness.
-        stop_timeout_s: between closing its stdin and killing it; it is asked to end in between.
+        stop_timeout_s: between closing its stdin and killing it; it is asked to end in between,
+            unless it has said itself that it will not serve.
         backoff_s: the wait before the second start in a row; the first one is immediate, each
             further one waits twice as long.
         backoff_limit_s: the longest wait.
@@ -287,6 +288,12 @@ class Supervisor(Generic[T]):
             run.reason = f"it was not ready within {self._limits.start_timeout_s:g} s"
         except NotReady as error:
             run.reason = str(error)
+            # Killed at once it could not write to its log what is wrong.
+            with anyio.move_on_after(self._limits.stop_timeout_s):
+                if process.stdin is not None:
+                    await process.stdin.aclose()
+                await process.wait()
+                return
         except anyio.EndOfStream:
             # How it ends says more than that it wrote nothing.
             with anyio.move_on_after(_PIPES_GRACE_S):

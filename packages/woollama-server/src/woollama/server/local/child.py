@@ -31,7 +31,9 @@ def main() -> None:
         server = _open_server(settings)
     except (ImportError, RuntimeError, OSError) as error:
         print(json.dumps({"error": str(error)}), file=answer, flush=True)
-        os._exit(1)
+        # llama.cpp writes its log in a thread of its own, and says there what is wrong with the
+        # file: only the ordinary way out waits until that is written.
+        sys.exit(1)
     print(json.dumps({"address": server.listening_address}), file=answer, flush=True)
     sys.stdin.buffer.read()
     # The server's own way out waits for the reply in hand; whoever wanted it is gone.
