@@ -13,6 +13,7 @@ from tests.server.cli.upstream import Speaker, chunk, refusal
 from tests.server.fabric.rig import Machine
 from woollama.core.testing.upstream import Exchange, Script, chunked, head, serve_in_thread, whole
 from woollama.server.cli.commands import run
+from woollama.server.fabric import entry
 
 Ask = Callable[..., Ended]
 CALL = {
@@ -115,18 +116,20 @@ def test_the_default_model_of_the_configuration_answers(shell: Shell, ask: Ask) 
 
 
 def test_a_managed_fabric_is_started_for_a_pattern_and_for_no_model(
-    shell: Shell, tmp_path: Path
+    shell: Shell, ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = Machine(tmp_path / "fabric")
-    shell.environ |= machine.environ
+    for name, value in machine.environ.items():
+        monkeypatch.setenv(name, value)
+    # A busy machine starts the program slowly.
+    monkeypatch.setattr(entry, "SETTLE_S", 60.0)
     shell.write("woollama.toml", 'plugins.enabled = ["fabric"]\n')
     shell.write("mcp.json", '{"fabric": {"managed": true, "default_model": "ollama/echo"}}')
     with speaking(shell, Speaker("yes")):
-        done = shell.run("ask", "-m", "up/m", "hi")
-        assert (0, "yes\n", "") == done
-        assert 0 == shell.run("models", "test", "up/m").code
+        assert (0, "yes\n", "") == ask("-m", "up/m", "hi")
+        assert 0 == run(["models", "test", "up/m"])
         assert [] == machine.starts()
-        done = shell.run("ask", "-m", "woollama/summarize", "hi")
+        done = ask("-m", "woollama/summarize", "hi")
     assert (0, 1) == (done.code, len(machine.starts()))
     assert "hi" in done.out
 

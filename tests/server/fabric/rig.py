@@ -19,7 +19,7 @@ from woollama.server.fabric import plugin
 from woollama.server.testing import Served, use_plugins
 
 ROOT = Path(__file__).parents[3]
-LIMIT_S = 30
+LIMIT_S = 60
 
 
 @asynccontextmanager
