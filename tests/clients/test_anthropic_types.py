@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from anthropic.types.message_create_params import (
 )
 from pydantic import TypeAdapter
 
+from tests.clients.fake_network import network_of
 from tests.clients.typed_dicts import misfits
 from woollama.core.canonical import (
     AssistantMessage,
@@ -31,7 +32,7 @@ from woollama.core.canonical import (
     UserMessage,
     request_from_openai,
 )
-from woollama.core.testing.fake import Fake, FakeReply, FakeRequest, say
+from woollama.core.testing.fake import Fake, FakeReply, say
 from woollama.core.testing.fakes.anthropic import AnthropicFake
 from woollama.core.testing.golden import load_cases
 from woollama.core.wire import WireSettings
@@ -52,29 +53,10 @@ SAID = say("It is 3 C.", calls=[CALL, IDLE], reasoning="I must look.")
 TOOL: Any = {"name": "look", "input_schema": {"type": "object"}}
 
 
-class _Body(httpx2.SyncByteStream):
-    def __init__(self, chunks: tuple[bytes, ...]) -> None:
-        self._chunks = chunks
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self._chunks)
-
-
 @contextmanager
 def client_of(fake: Fake, **headers: Any) -> Generator[Anthropic]:
     """The package's own client, whose network is the fake and whose key is in our place."""
-
-    def answer(request: httpx2.Request) -> httpx2.Response:
-        got = FakeRequest(
-            method=request.method,
-            path=request.url.path,
-            headers={name.lower(): value for name, value in request.headers.items()},
-            body=request.content,
-        )
-        reply = fake.answer(got)
-        return httpx2.Response(reply.status, headers=reply.headers, stream=_Body(reply.chunks))
-
-    network = httpx2.Client(transport=httpx2.MockTransport(answer))
+    network = httpx2.Client(transport=network_of(fake))
     placed: dict[str, Any] = {"authorization": Omit(), "x-api-key": "sk-test", **headers}
     with Anthropic(
         api_key="sk-test",

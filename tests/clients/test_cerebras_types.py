@@ -1,23 +1,21 @@
 """The ``openai`` package, types and client, agrees with what we and the strict Cerebras say."""
 
 import json
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
-from openai import AuthenticationError, BadRequestError, OpenAI
+from openai import AuthenticationError, BadRequestError
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.chat.completion_create_params import (
     CompletionCreateParamsNonStreaming,
     CompletionCreateParamsStreaming,
 )
 
+from tests.clients.openai_network import client_of
 from tests.clients.typed_dicts import misfits
 from woollama.core.canonical import FunctionCall, ToolCall
-from woollama.core.testing.fake import FakeRequest, say
+from woollama.core.testing.fake import say
 from woollama.core.testing.fakes.cerebras import CerebrasFake
 from woollama.core.testing.golden import load_cases
 
@@ -33,35 +31,6 @@ HI: Any = {"role": "user", "content": "hi"}
 TOOL: Any = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
 CALL = ToolCall(id="call_1", function=FunctionCall(name="look", arguments='{"city":"Oslo"}'))
 SAID = say("It is 3 C.", calls=[CALL], reasoning="I must look.")
-
-
-class _Body(httpx2.SyncByteStream):
-    def __init__(self, chunks: tuple[bytes, ...]) -> None:
-        self._chunks = chunks
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self._chunks)
-
-
-@contextmanager
-def client_of(fake: CerebrasFake, key: str = "k") -> Generator[OpenAI]:
-    """The package's own client, whose network is the fake."""
-
-    def answer(request: httpx2.Request) -> httpx2.Response:
-        got = FakeRequest(
-            method=request.method,
-            path=request.url.path,
-            headers={name.lower(): value for name, value in request.headers.items()},
-            body=request.content,
-        )
-        reply = fake.answer(got)
-        return httpx2.Response(reply.status, headers=reply.headers, stream=_Body(reply.chunks))
-
-    network = httpx2.Client(transport=httpx2.MockTransport(answer))
-    with OpenAI(
-        api_key=key, base_url="http://peer.test/v1", http_client=network, max_retries=0
-    ) as client:
-        yield client
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.path.name)

@@ -2,16 +2,16 @@
 
 import itertools
 import json
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from ollama import ChatResponse, Client, ListResponse, Message, Options, ResponseError
 from ollama._types import ChatRequest
 
+from tests.clients.fake_network import httpx_network
 from woollama.core.canonical import FunctionCall, Reply, ToolCall, assemble
 from woollama.core.testing.fake import Fake, FakeRequest, say
 from woollama.core.testing.fakes.ollama import OllamaFake
@@ -32,29 +32,10 @@ CALL = ToolCall(id="call_1", function=FunctionCall(name="look", arguments='{"cit
 SAID = say("It is 3 C.", calls=[CALL], reasoning="I must look.", model="m")
 
 
-class _Body(httpx.SyncByteStream):
-    def __init__(self, chunks: tuple[bytes, ...]) -> None:
-        self._chunks = chunks
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self._chunks)
-
-
 @contextmanager
 def client_of(fake: Fake) -> Generator[Any]:
     """The package's own client, whose network is the fake. Any: its methods are half typed."""
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        got = FakeRequest(
-            method=request.method,
-            path=request.url.path,
-            headers={name.lower(): value for name, value in request.headers.items()},
-            body=request.content,
-        )
-        reply = fake.answer(got)
-        return httpx.Response(reply.status, headers=reply.headers, stream=_Body(reply.chunks))
-
-    with closing(Client(host="http://peer.test", transport=httpx.MockTransport(answer))) as client:
+    with closing(Client(host="http://peer.test", transport=httpx_network(fake))) as client:
         yield client
 
 
