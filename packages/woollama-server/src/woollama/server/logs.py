@@ -7,6 +7,7 @@ written when the operator asked for them with ``--log-bodies``, and then by line
 import itertools
 import logging
 import os
+from collections.abc import Awaitable
 from time import perf_counter, time
 from types import MappingProxyType
 from typing import Any, cast
@@ -28,6 +29,9 @@ _KEY = "woollama.request_log"
 _WORD_LIMIT = 200
 _QUIET = frozenset({"/healthz", "/readyz", "/"})
 _log = logging.getLogger("woollama.requests")
+_LEVEL_NAMES = MappingProxyType(
+    {level: logging.getLevelName(level) for level in (logging.DEBUG, logging.INFO, logging.WARNING)}
+)
 _PATTERN = MappingProxyType(
     logging.LogRecord(_log.name, logging.INFO, __file__, 0, "", None, None).__dict__
 )
@@ -178,7 +182,7 @@ class RequestLogging:
         if bodies is not None:
             receive, send = bodies.receive, bodies.send
 
-        async def send_noted(message: Message) -> None:
+        def send_noted(message: Message) -> Awaitable[None]:
             if message["type"] == "http.response.body":
                 if log.first_byte_s is None and message.get("body"):
                     log.first_byte_s = perf_counter() - log.began
@@ -186,7 +190,7 @@ class RequestLogging:
             elif message["type"] == "http.response.start":
                 log.status = message["status"]
                 message = {**message, "headers": _with_id(message.get("headers", ()), log)}
-            await send(message)
+            return send(message)
 
         try:
             await self._app(scope, receive, send_noted)
@@ -223,15 +227,12 @@ def _record(level: int, log: RequestLog) -> logging.LogRecord:
     # Filled from a pattern: looking up the calling line and the thread for each request costs as
     # much as all the rest of its line.
     record = logging.LogRecord.__new__(logging.LogRecord)
-    now = time()
-    record.__dict__.update(
-        _PATTERN,
-        msg=log,
-        levelno=level,
-        levelname=logging.getLevelName(level),
-        created=now,
-        msecs=now % 1 * 1000,
-    )
+    fields = record.__dict__ = _PATTERN.copy()
+    fields["msg"] = log
+    fields["levelno"] = level
+    fields["levelname"] = _LEVEL_NAMES[level]
+    now = fields["created"] = time()
+    fields["msecs"] = now % 1 * 1000
     return record
 
 
