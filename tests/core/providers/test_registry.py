@@ -187,3 +187,19 @@ def test_a_provider_without_a_model_is_refused(model: str) -> None:
     with pytest.raises(RequestError, match="write x/<model>") as caught:
         ModelRegistry([X]).resolve(model)
     assert (400, "model") == (caught.value.status, caught.value.param)
+
+
+def test_a_target_is_made_once_until_a_provider_is_added() -> None:
+    registry = ModelRegistry([Provider("a", "http://127.0.0.1/v1")])
+    first = registry.resolve("a/m")
+    assert first is registry.resolve("a/m")
+    registry.add(Provider("a", "http://127.0.0.2/v1"))
+    assert "http://127.0.0.2/v1" == registry.resolve("a/m").provider.base_url
+
+
+def test_not_every_name_that_somebody_asked_for_is_kept() -> None:
+    registry = ModelRegistry([Provider("a", "http://127.0.0.1/v1")])
+    first = registry.resolve("a/0")
+    for number in range(5000):
+        assert f"{number}" == registry.resolve(f"a/{number}").model
+    assert first is not registry.resolve("a/0")

@@ -214,6 +214,8 @@ class Provider(_Positional, frozen=True, kw_only=True):
 
         A model declared for something else only is a no.
         """
+        if not self.serves:
+            return None
         from fnmatch import fnmatchcase
 
         found = {

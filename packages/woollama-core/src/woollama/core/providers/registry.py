@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ModelRegistry", "provider_names"]
 
+_TARGETS_LIMIT = 1024
+"""How many targets are kept; the names of models come from whoever asks."""
+
 
 def provider_names() -> list[str]:
     """The names of the built-in providers, in their order."""
@@ -40,6 +43,7 @@ class ModelRegistry:
             ConfigError: an unknown dialect or key, a missing ``base_url``, a name used twice.
         """
         self._providers: dict[str, Provider] = {}
+        self._targets: dict[str, Target] = {}
         if isinstance(inferencers, Mapping):
             named = cast("Mapping[str, Provider | Mapping[str, Any]]", inferencers)
             for name, provider in named.items():
@@ -107,6 +111,8 @@ class ModelRegistry:
     def _put(self, provider: Provider) -> None:
         provider.check()
         self._providers[provider.name] = provider
+        # Not emptied: whoever looks one up in another thread puts it into the old ones.
+        self._targets = {}
 
     def get(self, name: str) -> Provider | None:
         """The provider of this name, None when there is none."""
@@ -127,6 +133,16 @@ class ModelRegistry:
             UnknownModel: no such provider; the message lists those there are.
             RequestError: the name has no model.
         """
+        targets = self._targets
+        target = targets.get(model)
+        if target is None:
+            target = self._resolve(model)
+            if len(targets) >= _TARGETS_LIMIT:
+                targets.clear()
+            targets[model] = target
+        return target
+
+    def _resolve(self, model: str) -> Target:
         name, slash, rest = model.partition("/")
         provider = self._providers.get(name)
         if provider is None:

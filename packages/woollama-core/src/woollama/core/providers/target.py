@@ -177,8 +177,11 @@ class Target:
         Raises:
             ConfigError: a key is needed and there is none, or it may not go to this host (A-15).
         """
-        headers = {**wire.headers, **self.provider.own_headers()}
+        own = self.provider.own_headers()
         key = self.provider.find_key(api_key, url=wire.url)
+        if not own and key is None:
+            return wire
+        headers = {**wire.headers, **own}
         headers = place_key(self.dialect.key_place, headers, key, owner=self.provider.name)
         return msgspec.structs.replace(wire, headers=headers)
 
