@@ -272,3 +272,17 @@ def test_a_reply_of_another_shape_is_shown() -> None:
     with pytest.raises(ReplyError, match="is not a completion") as caught:
         check_completion(msgspec.json.encode([1, 2]))
     assert [1, 2] == caught.value.payload
+
+
+@pytest.mark.parametrize("space", [b"", b" ", b"  ", b"\t"])
+@pytest.mark.parametrize("before", [b"", TEXT, TEXT * 2, TEXT.replace(b":null", b": null")])
+def test_a_finish_reason_counts_behind_any_white_space(before: bytes, space: bytes) -> None:
+    named = b'data: {"choices":[{"finish_reason":' + space + b'"stop"}]}\n\n'
+    assert (before + named, False, None) == outcome(before + named)
+
+
+@pytest.mark.parametrize("space", [b"", b" ", b"  ", b"\t"])
+def test_no_finish_reason_is_none(space: bytes) -> None:
+    named = b'data: {"choices":[{"finish_reason":' + space + b"null}]}\n\n"
+    assert "TruncatedReply" in str(outcome(named * 2)[2])
+    assert (named * 2 + STOP, False, None) == outcome(named * 2 + STOP)

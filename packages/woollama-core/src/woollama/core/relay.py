@@ -7,6 +7,7 @@ fields, large numbers and the order of everything inside survive (RU-15, RU-16).
 import json
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -119,7 +120,8 @@ def open_relay(
         body=_encoder.encode({**target.settings.extra_body, **fields, "model": target.model}),
     )
     wire = target.authorize(wire, api_key)
-    return _Relay(lambda: open_reply(target, wire, transport=transport, timeouts=timeouts), retries)
+    opener = partial(open_reply, target, wire, transport=transport, timeouts=timeouts)
+    return _Relay(opener, retries) if retries.attempts > 1 else opener()
 
 
 class _Relay(AbstractAsyncContextManager[WireResponse]):
@@ -153,10 +155,11 @@ def chat_fields(target: Target, body: RawBody) -> dict[str, Any]:
         CannotEncode: fields that only Ollama's own API has (RU-18).
     """
     settings, declared = target.settings, target.declared
-    dropped = dropped_fields(target, body)
-    fields: dict[str, Any] = {name: raw for name, raw in body.items() if name not in dropped}
+    fields: dict[str, Any] = dict(body)
+    for name in dropped_fields(target, body):
+        del fields[name]
     for name in _OLLAMA:
-        if bytes(fields.pop(name, _NULL)) not in _NOTHING:
+        if name in fields and bytes(fields.pop(name)) not in _NOTHING:
             raise CannotEncode(
                 f"{target.name} is asked by Chat Completions, which has no place for {name!r}.",
                 param=name,
@@ -178,6 +181,8 @@ def chat_fields(target: Target, body: RawBody) -> dict[str, Any]:
 def dropped_fields(target: Target, body: RawBody) -> tuple[str, ...]:
     """The client's fields that ``drop_params`` leaves out, by the names the client gave them."""
     drop = target.settings.drop_params - _NEEDED
+    if not drop:
+        return ()
     cap = target.settings.output_field
     return tuple(name for name in body if name in drop or (name in _CAPS and cap in drop))
 

@@ -25,6 +25,8 @@ _LINE_ENDS = frozenset(b"\r\n")
 _EVENT = re.compile(rb"(?:\xef\xbb\xbf)?(?:data|event|id|retry)?:")
 _DONE = re.compile(rb"(?:^|[\r\n])data: ?\[DONE\]")
 _FINISHED = re.compile(rb'"finish_reason":\s*"')
+_REASON = b'"finish_reason"'
+_NO_REASON = (b'"finish_reason":null', b'"finish_reason": null')
 
 
 class ChatPassage:
@@ -93,8 +95,8 @@ class ChatPassage:
             self._begin(frames)
         if b'"error"' in frames or b"[DONE]" in frames:
             frames = self._until_end(frames)
-        if not self._finished and b'"finish_reason"' in frames:
-            self._finished = _FINISHED.search(frames) is not None
+        if not self._finished:
+            self._finished = _has_reason(frames)
         return frames
 
     def _begin(self, frames: bytes) -> None:
@@ -117,6 +119,15 @@ class ChatPassage:
                 self.ended = True
                 return frames[:at]
         return frames
+
+
+def _has_reason(frames: bytes) -> bool:
+    # Servers write the key into each chunk, with null until the last: a regular expression at each
+    # would cost more than all else here.
+    at = frames.find(_REASON)
+    while at >= 0 and frames.startswith(_NO_REASON, at):
+        at = frames.find(_REASON, at + len(_REASON))
+    return at >= 0 and _FINISHED.search(frames, at) is not None
 
 
 def _last_blank_line(data: bytearray, searched: int) -> int:
