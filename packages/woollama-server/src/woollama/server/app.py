@@ -1,5 +1,7 @@
 """The application: routes and what stands around them, as one plain ASGI callable."""
 
+from collections.abc import Awaitable
+
 import anyio
 from starlette.applications import Starlette
 from starlette.routing import Route
@@ -42,10 +44,9 @@ def make_app(services: Services, *, stop: anyio.Event | None = None) -> ASGIApp:
     ]
     others = Starlette(routes=routes, exception_handlers=EXCEPTION_HANDLERS)
 
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+    def app(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] == "http" and scope["path"] == chat.PATH and scope["method"] == "POST":
-            await chat_route(scope, receive, send)
-        else:
-            await others(scope, receive, send)
+            return chat_route(scope, receive, send)
+        return others(scope, receive, send)
 
     return app

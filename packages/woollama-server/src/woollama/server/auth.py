@@ -21,6 +21,7 @@ The Unix socket is its owner's alone by file mode: rules 2 to 4 do not apply to 
 came over it is said by the runner (``UNIX_STATE``), not concluded from a missing peer address.
 """
 
+from collections.abc import Awaitable
 from hmac import compare_digest
 from urllib.parse import unquote
 
@@ -118,7 +119,7 @@ class Auth:
         self._token = rules.token.encode() if rules.token is not None else None
         self._limit_bytes = rules.body_limit_bytes
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """One request; a lifespan passes, a web socket is closed.
 
         Raises:
@@ -131,14 +132,12 @@ class Auth:
             if UNIX_STATE not in scope.get("state", ()):
                 self._check_host(scope, headers)
                 if b"origin" in headers and self._check_origin(scope, headers):
-                    await _answer_preflight(send, headers)
-                    return
+                    return _answer_preflight(send, headers)
                 self._check_token(scope, headers)
             self._check_size(headers)
         elif scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1008})
-            return
-        await self._app(scope, receive, send)
+            return send({"type": "websocket.close", "code": 1008})
+        return self._app(scope, receive, send)
 
     def _check_host(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
         given = headers.get(b"host")

@@ -170,16 +170,16 @@ class _Call:
     async def _relay_stream(
         self, response: WireResponse, headers: Mapping[str, str], *, include_usage: bool
     ) -> None:
-        stream = EventStream(self._send)
-        async with stream.open(headers):
+        with EventStream(self._send, headers) as stream:
             try:
-                head, chunks = await _first(response.chunks)
+                chunks = response.chunks
+                head = await _first(chunks)
                 if head.lstrip()[:1] in {b"{", b"["}:
                     # A server that does not stream: its one object becomes events (C-14).
-                    batches = decoded(self._target, _Read(response, chunks))
+                    batches = decoded(self._target, _Read(response, _again(head, chunks)))
                     await self._write(stream, batches, include_usage=include_usage)
                 else:
-                    await self._pass(stream, chunks)
+                    await self._pass(stream, head, chunks)
             except InferenceError as error:
                 name_provider(error, self._target)
                 if not stream.begun:
@@ -187,15 +187,20 @@ class _Call:
                 self._log.fail(error)
                 await stream.fail(error)
 
-    async def _pass(self, stream: EventStream, chunks: AsyncIterator[bytes]) -> None:
+    async def _pass(self, stream: EventStream, head: bytes, chunks: AsyncIterator[bytes]) -> None:
         passage = ChatPassage()
-        async for chunk in chunks:
+        chunk = head
+        while True:
             out = passage.feed(chunk)
             if out:
                 await stream.write(out)
             if passage.fault is not None:
                 raise passage.fault
             if passage.ended:
+                break
+            try:
+                chunk = await anext(chunks)
+            except StopAsyncIteration:
                 break
         rest = passage.finish()
         if passage.fault is not None:
@@ -214,8 +219,7 @@ class _Call:
             if not stream:
                 await self._answer(turn.batches, headers)
                 return
-            events = EventStream(self._send)
-            async with events.open(headers):
+            with EventStream(self._send, headers) as events:
                 try:
                     wants = options.get("include_usage") is True
                     await self._write(events, turn.batches, include_usage=wants)
@@ -287,18 +291,19 @@ async def _once(body: bytes) -> AsyncIterator[bytes]:
     yield body
 
 
-async def _first(chunks: AsyncIterator[bytes]) -> tuple[bytes, AsyncIterator[bytes]]:
-    """What comes first that is not white space, and everything with it again."""
+async def _first(chunks: AsyncIterator[bytes]) -> bytes:
+    """Everything up to the first chunk that is not only white space."""
     head = b""
     async for chunk in chunks:
         head += chunk
         if head.strip():
             break
+    return head
 
-    async def again() -> AsyncIterator[bytes]:
-        if head:
-            yield head
-        async for chunk in chunks:
-            yield chunk
 
-    return head, again()
+async def _again(head: bytes, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """``head``, which was read, and what follows."""
+    if head:
+        yield head
+    async for chunk in chunks:
+        yield chunk

@@ -4,8 +4,9 @@ Plain ASGI, without a request or response object: this is the hot path.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Coroutine, Iterable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any, Self
 
 from starlette.types import Receive, Send
 
@@ -79,59 +80,69 @@ async def send_bytes(
     await send({"type": "http.response.body", "body": body})
 
 
-class EventStream:
+class EventStream(AbstractContextManager["EventStream"]):
     """A stream of events to the client; it begins with the first write.
+
+    While it is entered, and nothing else is written, comments keep it alive. The provider has said
+    yes: a client that waits longer than ``KEEP_ALIVE_S`` for the first event is told so by the
+    beginning of the stream.
 
     Attributes:
         begun: whether the status has left: from then on a failure is an event.
     """
 
-    def __init__(self, send: Send) -> None:
-        """Nothing has been sent."""
+    def __init__(self, send: Send, headers: Mapping[str, str]) -> None:
+        """Nothing has been sent; ``headers`` are read when it begins."""
         self._send = send
-        self._turn = asyncio.Lock()
+        self._headers = headers
+        self._writing = False
         self._wrote = 0.0
-        self._headers: Mapping[str, str] = {}
         self._ticker: asyncio.TimerHandle | None = None
         self._comment: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()
         self.begun = False
 
-    @asynccontextmanager
-    async def open(self, headers: Mapping[str, str]) -> AsyncGenerator[None]:
-        """Keeps the stream alive with comments while nothing else is written.
-
-        The provider has said yes: a client that waits longer than ``KEEP_ALIVE_S`` for the first
-        event is told so by the beginning of the stream.
-        """
-        self._headers = headers
+    def __enter__(self) -> Self:
+        """Nothing is sent yet."""
         self._wrote = self._loop.time()
         self._ticker = self._loop.call_later(KEEP_ALIVE_S, self._tick)
-        try:
-            yield
-        finally:
-            self._ticker.cancel()
-            if self._comment is not None:
-                self._comment.cancel()
+        return self
 
-    async def write(self, data: bytes) -> None:
+    def __exit__(self, *_error: object) -> None:
+        """No comment is sent any more."""
+        if self._ticker is not None:
+            self._ticker.cancel()
+        if self._comment is not None:
+            self._comment.cancel()
+
+    def write(self, data: bytes) -> Coroutine[Any, Any, None]:
         """Whole events."""
-        async with self._turn:
-            if not self.begun:
-                await self._begin()
-            self._wrote = self._loop.time()
-            await self._send({"type": "http.response.body", "body": data, "more_body": True})
+        return self._put(data) if self._comment is None else self._put_next(data)
 
     async def end(self, data: bytes = b"") -> None:
         """The last events and the end of the body."""
-        async with self._turn:
-            if not self.begun:
-                await self._begin()
-            await self._send({"type": "http.response.body", "body": data})
+        if self._comment is not None:
+            await self._comment_sent()
+        self._writing = True
+        if not self.begun:
+            await self._begin()
+        await self._send({"type": "http.response.body", "body": data})
 
     async def fail(self, error: WoollamaError) -> None:
         """The error as the last event; no ``[DONE]`` follows."""
         await self.end(error_event(error))
+
+    async def _put_next(self, data: bytes) -> None:
+        await self._comment_sent()
+        await self._put(data)
+
+    async def _put(self, data: bytes) -> None:
+        self._writing = True
+        if not self.begun:
+            await self._begin()
+        await self._send({"type": "http.response.body", "body": data, "more_body": True})
+        self._wrote = self._loop.time()
+        self._writing = False
 
     async def _begin(self) -> None:
         self.begun = True
@@ -139,8 +150,16 @@ class EventStream:
         await self._send({"type": "http.response.start", "status": 200, "headers": pairs})
 
     def _tick(self) -> None:
-        silent = self._loop.time() - self._wrote
-        if silent >= KEEP_ALIVE_S:
-            self._comment = self._loop.create_task(self.write(_COMMENT))
-            silent = 0.0
-        self._ticker = self._loop.call_later(KEEP_ALIVE_S - silent, self._tick)
+        wait_s = KEEP_ALIVE_S
+        if not self._writing:
+            wait_s -= self._loop.time() - self._wrote
+            if wait_s <= 0:
+                self._comment = self._loop.create_task(self._put(_COMMENT))
+                wait_s = KEEP_ALIVE_S
+        self._ticker = self._loop.call_later(wait_s, self._tick)
+
+    async def _comment_sent(self) -> None:
+        # A server's `send` is not called by two at once.
+        comment, self._comment = self._comment, None
+        if comment is not None:
+            await comment

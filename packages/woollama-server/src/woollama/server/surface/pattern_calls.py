@@ -47,9 +47,8 @@ async def answer_run(
             await send_bytes(send, body, headers=_headers(dropped))
             return
         writer = RunWriter(model=shown_model, reasoning=reasoning, include_usage=include_usage)
-        stream = EventStream(send)
         headers: dict[str, str] = {}
-        async with stream.open(headers):
+        with EventStream(send, headers) as stream:
             try:
                 async for event in events:
                     data = writer.encode(event)
