@@ -5,12 +5,12 @@ from typing import Any
 
 import click
 import msgspec
-from rich.console import Console
-from rich.table import Table
 
 from woollama.core.config.files import Problem
 from woollama.core.errors import RequestError
 from woollama.server.cli.start import begin
+from woollama.server.cli.table import print_table
+from woollama.server.cli.terminal import Screen, say, styled, visible
 from woollama.server.mcp.config import check_mcp
 from woollama.server.plugins.installed import find_installed
 from woollama.server.plugins.loader import check_plugins
@@ -90,15 +90,12 @@ def _names(settings: Settings, fabric: Any) -> tuple[str, ...]:
 
 
 def _print_list(views: list[PluginView], problems: list[Problem]) -> None:
-    console = Console(highlight=False, markup=False, soft_wrap=True)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("PLUGIN", "STATE", "FROM", "CONTRIBUTES"):
-        table.add_column(title, overflow="fold")
-    for view in views:
-        table.add_row(view.name, _state(view), view.distribution, ", ".join(view.contributes))
-    console.print(table)
+    rows = (
+        (view.name, _state(view), view.distribution, ", ".join(view.contributes)) for view in views
+    )
+    print_table(("PLUGIN", "STATE", "FROM", "CONTRIBUTES"), rows)
     for problem in problems:
-        console.print(str(problem), style="red")
+        say(visible(str(problem)), fg="red")
 
 
 def _state(view: PluginView) -> str:
@@ -108,10 +105,9 @@ def _state(view: PluginView) -> str:
 
 
 def _print_one(view: PluginView) -> None:
-    console = Console(highlight=False, markup=False, soft_wrap=True)
-    console.print(f"{view.name}  ({_state(view)})", style="bold")
+    click.echo(styled(f"{visible(view.name)}  ({_state(view)})", bold=True))
     if view.summary:
-        console.print(view.summary)
+        click.echo(visible(view.summary))
     rows = [
         ("from", f"{view.distribution}, {view.place}"),
         ("api version", "" if view.api_version is None else str(view.api_version)),
@@ -124,7 +120,7 @@ def _print_one(view: PluginView) -> None:
     ]
     for title, text in rows:
         if text:
-            console.print(f"{title:<17} {text}")
+            click.echo(visible(f"{title:<17} {text}"))
 
 
 def _shown(view: PluginView) -> dict[str, Any]:
@@ -132,4 +128,5 @@ def _shown(view: PluginView) -> dict[str, Any]:
 
 
 def _print_json(body: object) -> None:
-    click.echo(msgspec.json.format(msgspec.json.encode(body, enc_hook=dict), indent=2).decode())
+    with Screen() as screen:
+        screen.document(msgspec.json.format(msgspec.json.encode(body, enc_hook=dict), indent=2))
