@@ -75,6 +75,34 @@ def test_ctrl_c_before_the_first_byte_ends_it_and_shows_the_cursor_again(shell: 
     assert "\x1b[?25h" in terminal.seen.rpartition("Asking up/m …")[2]
 
 
+def test_sigterm_before_the_first_byte_ends_it_and_shows_the_cursor_again(shell: Shell) -> None:
+    asked, gone = threading.Event(), threading.Event()
+
+    async def script(exchange: Exchange) -> None:
+        asked.set()
+        await exchange.gone.wait()
+        gone.set()
+
+    with speaking(shell, script), shell.terminal("ask", "-m", "up/m", "hi") as terminal:
+        terminal.wait_for("Asking up/m …")
+        assert asked.wait(LIMIT_S)
+        terminal.process.send_signal(signal.SIGTERM)
+        assert -signal.SIGTERM == terminal.end()
+        assert gone.wait(LIMIT_S)
+    assert "Traceback" not in terminal.seen
+    assert "\x1b[?25l" in terminal.seen
+    assert terminal.seen.endswith("\x1b[?25h")
+
+
+def test_sigterm_behind_the_first_byte_leaves_what_stands_there(shell: Shell) -> None:
+    speaker = Speaker("One", " two", holds=True)
+    with speaking(shell, speaker), shell.terminal("ask", "-m", "up/m", "hi") as terminal:
+        terminal.wait_for("One")
+        terminal.process.send_signal(signal.SIGTERM)
+        assert -signal.SIGTERM == terminal.end()
+    assert terminal.seen.endswith("One")
+
+
 def test_ctrl_c_while_it_reads_a_pipe_ends_it(shell: Shell) -> None:
     read, write = os.pipe()
     os.write(write, b"half a question")

@@ -11,9 +11,11 @@ import textwrap
 from collections.abc import Callable
 from contextlib import suppress
 from types import MappingProxyType, TracebackType
-from typing import IO, Protocol, Self
+from typing import IO, Self
 
 import click
+
+from woollama.server.cli.spinner import Spinner
 
 __all__ = ["Screen", "broken", "complain", "one_line", "say", "styled", "visible", "warn"]
 
@@ -78,12 +80,6 @@ def broken(line: str, width: int, *, indent: str = "") -> str:
     )
 
 
-class _Spinner(Protocol):
-    def start(self) -> None: ...
-    def stop(self) -> None: ...
-    def update(self, status: str) -> None: ...
-
-
 class Screen:
     """The terminal during one command: plain text in a pipe, no colour with ``NO_COLOR``.
 
@@ -97,7 +93,7 @@ class Screen:
         self._watched = sys.stderr.isatty() and os.environ.get("TERM") not in {"dumb", "unknown"}
         self.live = self._out.isatty()
         self._together = _is_one_file(self._out, sys.stderr)
-        self._spinner: _Spinner | None = None
+        self._spinner: Spinner | None = None
         self._waiting_for = ""
         self._thinking = False
         self._open_line = False
@@ -141,7 +137,7 @@ class Screen:
                 self._spinner.stop()
                 self._spinner = None
         elif self._spinner is None:
-            self._spinner = _make_spinner(visible(line))
+            self._spinner = Spinner(visible(line))
             self._spinner.start()
         else:
             self._spinner.update(visible(line))
@@ -207,12 +203,3 @@ def _is_one_file(out: IO[str], aside: IO[str]) -> bool:
         return os.path.sameopenfile(out.fileno(), aside.fileno())
     except (OSError, ValueError):  # no file of the system
         return False
-
-
-def _make_spinner(line: str) -> _Spinner:
-    # Only where somebody watches: importing it takes as long as a short answer.
-    from rich.console import Console
-    from rich.status import Status
-    from rich.text import Text
-
-    return Status(Text(line), console=Console(stderr=True))
