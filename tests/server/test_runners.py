@@ -237,6 +237,21 @@ async def test_bodies_come_whole_and_connections_are_reused(kind: Kind) -> None:
         assert "POST / 500000" == (await client.post("/", content=chunks())).text
 
 
+async def test_a_short_body_comes_as_one_message(kind: Kind) -> None:
+    messages: list[tuple[bytes, bool]] = []
+
+    async def app(_scope: Scope, receive: Receive, send: Send) -> None:
+        message = await receive()
+        messages.append((message["body"], message["more_body"]))
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    async with served(app, kind=kind) as door:
+        assert 200 == (await door.ask("POST", body=b"short")).status
+        assert 200 == (await door.ask("GET")).status
+    assert [(b"short", False), (b"", False)] == messages
+
+
 async def test_pipelined_requests_are_answered_in_order(kind: Kind) -> None:
     async with served(kind=kind) as door:
         head = "GET /{} HTTP/1.1\r\nHost: 127.0.0.1\r\n"

@@ -33,6 +33,7 @@ __all__ = ["serve"]
 
 _log = logging.getLogger(__name__)
 
+_NEVER = float("inf")
 _READS_LIMIT = 4
 """How many reads wait for the protocol before no more are made."""
 
@@ -124,6 +125,7 @@ class _Connection(asyncio.Protocol):
         self._writable = asyncio.Event()
         self._writable.set()
         self._timer: asyncio.TimerHandle | None = None
+        self._deadline = _NEVER
         self._paused = False
         self._head_begun = True
         self._busy = False
@@ -161,7 +163,8 @@ class _Connection(asyncio.Protocol):
         """The connection is gone."""
         self._end()
         self._writable.set()
-        self._stop_waiting()
+        if self._timer is not None:
+            self._timer.cancel()
         self._host.left(self)
 
     def pause_writing(self) -> None:
@@ -263,15 +266,26 @@ class _Connection(asyncio.Protocol):
             if self._paused:
                 self._transport.resume_reading()
             self._transport.write_eof()
-            self._timer = self._host.loop.call_later(LINGER_S, self._transport.close)
+            self._wait(LINGER_S)
         else:
             self._transport.close()
 
     def _wait(self, limit_s: float) -> None:
-        self._stop_waiting()
-        self._timer = self._host.loop.call_later(limit_s, self._transport.close)
+        # Two limits begin with each request, and nearly none passes: a timer that rings too early
+        # is set again then, not each time.
+        self._deadline = self._host.loop.time() + limit_s
+        if self._timer is not None:
+            if self._timer.when() <= self._deadline:
+                return
+            self._timer.cancel()
+        self._timer = self._host.loop.call_at(self._deadline, self._ring)
 
     def _stop_waiting(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._deadline = _NEVER
+
+    def _ring(self) -> None:
+        self._timer = None
+        if self._host.loop.time() >= self._deadline:
+            self._transport.close()
+        elif self._deadline != _NEVER:
+            self._timer = self._host.loop.call_at(self._deadline, self._ring)

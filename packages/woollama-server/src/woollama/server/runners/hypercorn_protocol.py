@@ -196,8 +196,12 @@ class _Inbox:
             if not self.answered:
                 self.leaving.tell()
             return
+        if self._messages and not message["body"]:
+            # The end of the body goes with the piece before it, which nobody has taken.
+            self._messages[-1]["more_body"] = message["more_body"]
+            return
         self._messages.append(message)
-        self._unread_bytes += len(message.get("body", b""))
+        self._unread_bytes += len(message["body"])
         while self._unread_bytes > _UNREAD_LIMIT_BYTES and not self._closed:
             self._taken = asyncio.Event()
             await self._taken.wait()
