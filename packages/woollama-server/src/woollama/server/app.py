@@ -1,7 +1,5 @@
 """The application: routes and what stands around them, as one plain ASGI callable."""
 
-from collections.abc import Awaitable
-
 import anyio
 from starlette.applications import Starlette
 from starlette.routing import Route
@@ -44,9 +42,10 @@ def make_app(services: Services, *, stop: anyio.Event | None = None) -> ASGIApp:
     ]
     others = Starlette(routes=routes, exception_handlers=EXCEPTION_HANDLERS)
 
-    def app(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] == chat.PATH and scope["method"] == "POST":
-            return chat_route(scope, receive, send)
-        return others(scope, receive, send)
+            await chat_route(scope, receive, send)
+        else:
+            await others(scope, receive, send)
 
     return app

@@ -84,9 +84,10 @@ class _H1(H11Protocol):
     _headers: list[tuple[bytes, bytes]]
 
     async def _check_protocol(self, event: h11.Request) -> None:
-        # Hypercorn decodes every header twice to find the few requests that change the protocol.
-        self._headers = list(event.headers)
-        if event.method == b"PRI" or any(name == b"upgrade" for name, _ in self._headers):
+        # Hypercorn decodes every header twice to find the few requests that change the protocol;
+        # and to go through h11's headers themselves is slow.
+        self._headers = [(name.lower(), value) for name, value in event.headers.raw_items()]
+        if event.method == b"PRI" or b"upgrade" in dict(self._headers):
             await super()._check_protocol(event)
 
     async def _create_stream(self, request: h11.Request) -> None:
