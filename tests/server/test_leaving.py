@@ -6,6 +6,8 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import anyio
+import h2.connection
+import h2.events
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
@@ -124,6 +126,38 @@ async def test_of_two_on_one_connection_the_one_that_is_answered_is_told(kind: K
             await app.told.wait()
         app.go.set()
     assert ["/head"] == app.calls
+
+
+async def test_a_stream_of_http_2_that_its_client_resets_is_told_alone() -> None:
+    app = Told()
+    async with served(app, kind="hypercorn", drain_timeout_s=0.1) as door:
+        async with await door.connect() as stream:
+            client = h2.connection.H2Connection()
+            client.initiate_connection()
+            for number, path in ((1, "/head"), (3, "/whole")):
+                client.send_headers(number, http_2_head(path), end_stream=True)
+            await stream.send(client.data_to_send())
+            body = b""
+            with anyio.fail_after(5):
+                while not {b"/head", b"/whole"} <= set(body.split(b"|")):
+                    for event in client.receive_data(await stream.receive()):
+                        if isinstance(event, h2.events.DataReceived):
+                            body += event.data + b"|"
+            client.reset_stream(1)
+            await stream.send(client.data_to_send())
+            with anyio.fail_after(5):
+                await app.told.wait()
+        app.go.set()
+    assert ["/head"] == app.calls
+
+
+def http_2_head(path: str) -> list[tuple[str, str]]:
+    return [
+        (":method", "GET"),
+        (":path", path),
+        (":scheme", "http"),
+        (":authority", "127.0.0.1"),
+    ]
 
 
 class Working:
