@@ -252,6 +252,46 @@ async def test_a_short_body_comes_as_one_message(kind: Kind) -> None:
     assert [(b"short", False), (b"", False)] == messages
 
 
+@pytest.mark.parametrize(
+    ("asked", "headers", "body"),
+    [
+        (b"GET / HTTP/1.1", [], b"3\r\none\r\n5\r\nthree\r\n0\r\n\r\n"),
+        (b"GET / HTTP/1.1", [(b"content-length", b"8")], b"onethree"),
+        (b"GET / HTTP/1.0", [], b"onethree"),
+        (b"HEAD / HTTP/1.1", [], b""),
+        (b"HEAD / HTTP/1.1", [(b"transfer-encoding", b"chunked")], b""),
+    ],
+)
+async def test_a_body_in_pieces_is_framed_as_its_client_reads_it(
+    asked: bytes, headers: list[tuple[bytes, bytes]], body: bytes
+) -> None:
+    """On Hypercorn, where chunks are framed by us; an empty piece does not end the body."""
+
+    async def app(_scope: Scope, _receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        for piece in (b"one", b"", b"three"):
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+    async with served(app, kind="hypercorn") as door:
+        reply = await door.raw(asked + b"\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+    assert (200, body) == (reply.status, reply.body)
+
+
+async def test_behind_a_body_in_pieces_comes_one_of_a_known_length(kind: Kind) -> None:
+    async def app(scope: Scope, _receive: Receive, send: Send) -> None:
+        headers = [(b"content-length", b"5")] if scope["path"] == "/known" else []
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": b"piece", "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+    async with served(app, kind=kind) as door:
+        head = b"GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n%s\r\n"
+        reply = await door.raw(head % (b"/", b"") + head % (b"/known", b"Connection: close\r\n"))
+    assert reply.body.startswith(b"5\r\npiece\r\n0\r\n\r\nHTTP/1.1 200")
+    assert reply.body.endswith(b"\r\n\r\npiece")
+
+
 async def test_pipelined_requests_are_answered_in_order(kind: Kind) -> None:
     async with served(kind=kind) as door:
         head = "GET /{} HTTP/1.1\r\nHost: 127.0.0.1\r\n"

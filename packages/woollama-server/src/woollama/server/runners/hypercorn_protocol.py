@@ -15,10 +15,13 @@ from typing import Any
 import h11
 import msgspec
 from hypercorn.config import Config
+from hypercorn.events import RawData
 from hypercorn.protocol import ProtocolWrapper
-from hypercorn.protocol.events import Request
+from hypercorn.protocol.events import Body, Request
+from hypercorn.protocol.events import Event as StreamEvent
 from hypercorn.protocol.h11 import STREAM_ID, H11Protocol
 from hypercorn.protocol.http_stream import HTTPStream
+from hypercorn.typing import H11SendableEvent
 from starlette.types import ASGIApp, Message, Scope
 
 from woollama.core.errors import RequestError
@@ -82,6 +85,7 @@ class HypercornProtocol(ProtocolWrapper):
 
 class _H1(H11Protocol):
     _headers: list[tuple[bytes, bytes]]
+    _in_chunks = False
 
     async def _check_protocol(self, event: h11.Request) -> None:
         # Hypercorn decodes every header twice to find the few requests that change the protocol;
@@ -112,6 +116,27 @@ class _H1(H11Protocol):
             state=self.connection_state,
         )
         await self.stream.handle(begun)
+
+    async def stream_send(self, event: StreamEvent) -> None:
+        # A chunk leaves h11's states as they are, and to go through them for each costs more than
+        # all else that is done for it here.
+        in_chunks = self._in_chunks and self.connection.our_state is h11.SEND_BODY
+        if in_chunks and isinstance(event, Body) and event.data:
+            await self.send(RawData(b"%x\r\n%b\r\n" % (len(event.data), event.data)))
+        else:
+            await super().stream_send(event)
+
+    async def _send_h11_event(self, event: H11SendableEvent) -> None:
+        try:
+            data = self.connection.send(event)
+        except h11.LocalProtocolError:
+            if self.connection.their_state != h11.ERROR:
+                raise
+            return
+        if isinstance(event, h11.Response):
+            # How the body is framed is h11's decision; it shows in the head that it wrote.
+            self._in_chunks = b"\r\nTransfer-Encoding: chunked\r\n" in data
+        await self.send(RawData(data))
 
     async def _send_error_response(self, status_code: int) -> None:
         message = {431: "The head of the request is too long.", 501: "This is not supported."}
