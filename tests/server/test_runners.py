@@ -278,6 +278,20 @@ async def test_a_body_in_pieces_is_framed_as_its_client_reads_it(
     assert (200, body) == (reply.status, reply.body)
 
 
+async def test_a_head_does_not_wait_for_a_body_that_takes_its_time(kind: Kind) -> None:
+    go = anyio.Event()
+
+    async def app(_scope: Scope, _receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await go.wait()
+        await send({"type": "http.response.body", "body": b"late"})
+
+    async with served(app, kind=kind) as door, asked(door) as stream:
+        assert b"late" not in await read_until(stream, b"\r\n\r\n")
+        go.set()
+        assert b"4\r\nlate\r\n0\r\n\r\n" == await read_until(stream, b"0\r\n\r\n")
+
+
 async def test_behind_a_body_in_pieces_comes_one_of_a_known_length(kind: Kind) -> None:
     async def app(scope: Scope, _receive: Receive, send: Send) -> None:
         headers = [(b"content-length", b"5")] if scope["path"] == "/known" else []

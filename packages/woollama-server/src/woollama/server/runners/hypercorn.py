@@ -21,7 +21,9 @@ from starlette.types import ASGIApp
 from woollama.server.auth import UNIX_STATE
 from woollama.server.binding import BACKLOG, Binding
 from woollama.server.log_output import describe_exception
+from woollama.server.runners.heads import HeadJoiner
 from woollama.server.runners.hypercorn_protocol import (
+    Head,
     HypercornConfig,
     HypercornProtocol,
     HypercornTasks,
@@ -118,6 +120,7 @@ class _Connection(asyncio.Protocol):
         self._host = host
         self._kind = kind
         self._transport: asyncio.Transport = cast("asyncio.Transport", None)
+        self._out: HeadJoiner = cast("HeadJoiner", None)
         self._protocol: HypercornProtocol | None = None
         self._task: asyncio.Task[None] = cast("asyncio.Task[None]", None)
         self._incoming: list[bytes] = []
@@ -137,6 +140,7 @@ class _Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The client is there; it has so long to send the head of its first request."""
         self._transport = cast("asyncio.Transport", transport)
+        self._out = HeadJoiner(self._transport, self._host.loop)
         self._host.connections.add(self)
         self._wait(self._host.server.header_timeout_s)
         self._task = self._host.start(self._run())
@@ -234,8 +238,12 @@ class _Connection(asyncio.Protocol):
 
     async def _send(self, event: Event) -> None:
         if isinstance(event, RawData):
-            if event.data and not self._transport.is_closing():
-                self._transport.write(event.data)
+            if self._transport.is_closing():
+                return
+            if isinstance(event, Head):
+                self._out.hold(event.data)
+            else:
+                self._out.write(event.data)
                 if not self._writable.is_set():
                     await self._writable.wait()
         elif isinstance(event, Updated):
@@ -259,6 +267,7 @@ class _Connection(asyncio.Protocol):
         if self._transport.is_closing():
             return
         self._stop_waiting()
+        self._out.flush()
         unread = self._protocol is not None and self._protocol.has_unread
         if unread and self._transport.can_write_eof():
             self._lingering = True

@@ -28,7 +28,7 @@ from woollama.core.errors import RequestError
 from woollama.server.leaving import LEAVING, Leaving
 from woollama.server.log_output import describe_exception
 
-__all__ = ["HypercornConfig", "HypercornProtocol", "HypercornTasks"]
+__all__ = ["Head", "HypercornConfig", "HypercornProtocol", "HypercornTasks"]
 
 _log = logging.getLogger(__name__)
 _encoder = msgspec.json.Encoder()
@@ -38,6 +38,10 @@ _UNREAD_LIMIT_BYTES = 256 * 1024
 """How much of a body waits for the application before the client has to wait, too."""
 
 _FOREVER = 2**62
+
+
+class Head(RawData):
+    """The head of an answer."""
 
 
 class HypercornConfig(Config):
@@ -136,7 +140,9 @@ class _H1(H11Protocol):
         if isinstance(event, h11.Response):
             # How the body is framed is h11's decision; it shows in the head that it wrote.
             self._in_chunks = b"\r\nTransfer-Encoding: chunked\r\n" in data
-        await self.send(RawData(data))
+            await self.send(Head(data))
+        else:
+            await self.send(RawData(data))
 
     async def _send_error_response(self, status_code: int) -> None:
         message = {431: "The head of the request is too long.", 501: "This is not supported."}

@@ -146,6 +146,7 @@ class _Limited(Base):
 
     def connection_made(self, transport: Any) -> None:
         lingering = LingeringTransport(transport, self.loop, is_unread=self._is_unread)
+        self._lingering = lingering
         super().connection_made(cast("asyncio.Transport", cast("object", lingering)))
         self._served: ASGIApp = self.app
         self.app = cast("Any", self._begin)
@@ -172,6 +173,7 @@ class _Limited(Base):
         if self._lost:
             leaving.tell()
         scope["extensions"] = {LEAVING: leaving}
+        self._lingering.expect_head()
         return self._served(scope, receive, send)
 
     def on_response_complete(self) -> None:
