@@ -13,9 +13,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tests.server.at_the_door import Kind, echo, served
 from tests.server.calling import call
 from woollama.core.errors import ProviderError
-from woollama.server.log_output import describe_exception, open_logging
+from woollama.server.log_output import open_logging
 from woollama.server.logs import RequestLog, request_log
 from woollama.server.sections import ServerSettings
+from woollama.server.tracebacks import describe_exception
 
 PROMPT = "what-the-user-wrote"
 REPLY = "what-the-model-said"

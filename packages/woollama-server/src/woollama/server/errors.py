@@ -17,8 +17,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from woollama.core.errors import RequestError, WoollamaError, kind_of_status
-from woollama.server.log_output import describe_exception
 from woollama.server.logs import RequestLog, request_log
+from woollama.server.tracebacks import describe_exception
 
 __all__ = ["EXCEPTION_HANDLERS", "ErrorBoundary", "error_response", "send_error"]
 

@@ -10,7 +10,7 @@ import logging
 import sys
 import time
 import traceback
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
 from types import MappingProxyType
 from typing import Any, TextIO, cast
@@ -19,8 +19,9 @@ import msgspec
 
 from woollama.server.logs import RequestLog
 from woollama.server.sections import ServerSettings
+from woollama.server.tracebacks import describe_exception
 
-__all__ = ["describe_exception", "open_logging"]
+__all__ = ["open_logging"]
 
 _OURS = "woollama"
 _log = logging.getLogger("woollama.server")
@@ -151,31 +152,3 @@ class _Json(_Form):
 
 
 _FORMS = MappingProxyType({"text": _Text, "json": _Json})
-
-
-def describe_exception(error: BaseException) -> str:
-    """A traceback without any message: types and lines of code, causes first.
-
-    The message of an exception can hold what a user wrote: ``KeyError`` shows the key.
-    """
-    return "\n".join(line for each in _chain(error, set()) for line in each)
-
-
-def _chain(error: BaseException, seen: set[int]) -> Iterator[list[str]]:
-    if id(error) in seen:
-        return
-    seen.add(id(error))
-    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    if cause is not None:
-        yield from _chain(cause, seen)
-    for inner in _members(error):
-        yield from _chain(inner, seen)
-    frames = "".join(traceback.format_tb(error.__traceback__)).rstrip("\n")
-    name = f"{error.__class__.__module__}.{error.__class__.__qualname__}"
-    yield [*([frames] if frames else []), name.removeprefix("builtins.")]
-
-
-def _members(error: BaseException) -> tuple[BaseException, ...]:
-    if isinstance(error, BaseExceptionGroup):
-        return cast("BaseExceptionGroup[BaseException]", error).exceptions
-    return ()

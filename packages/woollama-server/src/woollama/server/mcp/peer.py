@@ -12,7 +12,6 @@ import anyio
 from anyio import to_thread
 
 from woollama.core.canonical.value import NOTHING
-from woollama.server.log_output import describe_exception
 from woollama.server.mcp.entries import HttpServer, Protocol, StdioServer
 from woollama.server.mcp.faults import (
     CLOSED,
@@ -31,6 +30,7 @@ from woollama.server.mcp.roster import Roster, is_repeatable, read_roster
 from woollama.server.mcp.sdk import Open, load_opener
 from woollama.server.mcp.standing import Standing
 from woollama.server.mcp.watch import Watch
+from woollama.server.tracebacks import describe_exception
 
 if TYPE_CHECKING:
     from woollama.server.mcp.session import Connection

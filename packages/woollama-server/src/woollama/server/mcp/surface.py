@@ -23,7 +23,6 @@ from starlette.types import ASGIApp
 from woollama.core import __version__
 from woollama.core.scopes import open_tasks
 from woollama.server.instance import INSTANCE_HEADER
-from woollama.server.log_output import describe_exception
 from woollama.server.mcp.federation import add_trail, trail_of
 from woollama.server.mcp.surface_calls import ToolCalls, passed_meta
 from woollama.server.mcp.surface_chat import CHAT, ChatTool
@@ -35,6 +34,7 @@ from woollama.server.mcp.surface_results import Context, hand_over, pass_through
 from woollama.server.mcp.surface_sources import Sources
 from woollama.server.mcp.surface_tools import ExportedTools
 from woollama.server.mcp.surface_voice import Levels, meta_of
+from woollama.server.tracebacks import describe_exception
 
 __all__ = ["Surface", "open_surface"]
 

@@ -3,7 +3,7 @@
 import logging
 
 from woollama.core.patterns import PatternBackend
-from woollama.server.log_output import describe_exception
+from woollama.server.tracebacks import describe_exception
 
 __all__ = ["PatternFaults"]
 

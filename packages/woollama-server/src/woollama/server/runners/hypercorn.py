@@ -20,7 +20,6 @@ from starlette.types import ASGIApp
 
 from woollama.server.auth import UNIX_STATE
 from woollama.server.binding import BACKLOG, Binding
-from woollama.server.log_output import describe_exception
 from woollama.server.runners.heads import HeadJoiner
 from woollama.server.runners.hypercorn_protocol import (
     Head,
@@ -30,6 +29,7 @@ from woollama.server.runners.hypercorn_protocol import (
 )
 from woollama.server.runners.lingering import CLEAN_UP_S, LINGER_S
 from woollama.server.sections import ServerSettings
+from woollama.server.tracebacks import describe_exception
 
 __all__ = ["serve"]
 

@@ -26,7 +26,7 @@ from starlette.types import ASGIApp, Message, Scope
 
 from woollama.core.errors import RequestError
 from woollama.server.leaving import LEAVING, Leaving
-from woollama.server.log_output import describe_exception
+from woollama.server.tracebacks import describe_exception
 
 __all__ = ["Head", "HypercornConfig", "HypercornProtocol", "HypercornTasks"]
 
