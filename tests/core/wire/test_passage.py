@@ -227,6 +227,18 @@ def test_what_passes_is_the_beginning_of_what_came(stream: bytes) -> None:
     assert came.startswith(out) or (out.endswith(b"\n\n") and came == out[:-2])
 
 
+@pytest.mark.parametrize("blank", [b"\n\n", b"\r\n\r\n", b"\r\r", b"\n\r\n"])
+def test_a_read_that_holds_a_whole_stream_is_as_good_as_many(blank: bytes) -> None:
+    """Marks in every frame, an error far behind: what leaves ends right before it."""
+    null = b'data: {"choices":[],"error":null,"x":"[DONE]"}'
+    before = (null + blank) * 50
+    stream = before + ERROR.replace(b"\n\n", blank) + DONE
+    out, ended, fault = outcome(stream)
+    assert (before, False) == (out, ended)
+    assert fault is not None
+    assert outcome(stream) == outcome(*singles(stream))
+
+
 def test_oc_37_a_completion_passes_and_its_usage_is_seen() -> None:
     head = check_completion(b' {"choices": [], "usage": {"prompt_tokens": 3}, "x": 1e400} ')
     assert {"prompt_tokens": 3} == head.usage

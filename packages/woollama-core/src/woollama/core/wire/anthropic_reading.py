@@ -170,7 +170,7 @@ class MessageReading:
 
 
 def _checked(payload: Any) -> Mapping[str, Any]:
-    if not isinstance(payload, Mapping):
+    if not isinstance(payload, dict):
         raise ReplyError("The provider's reply is not an object.", payload=payload)
     body = cast("Mapping[str, Any]", payload)
     # An error inside a 200 ends the reply, whatever came before it (AE-12).

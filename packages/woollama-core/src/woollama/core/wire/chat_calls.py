@@ -42,7 +42,7 @@ class CallReading:
     def fragment(self, raw: Mapping[str, Any], out: list[Delta]) -> None:
         """Take in one element of ``tool_calls``."""
         function = raw.get("function")
-        named = cast("Mapping[str, Any]", function) if isinstance(function, Mapping) else NOTHING
+        named = cast("Mapping[str, Any]", function) if isinstance(function, dict) else NOTHING
         name = _filled(named.get("name"))
         call = self._find(raw.get("index"), _filled(raw.get("id")), name)
         arguments = arguments_text(named.get("arguments"))

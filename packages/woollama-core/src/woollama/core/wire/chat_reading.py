@@ -80,7 +80,7 @@ class ChatReading:
     def _checked(self, payload: Any) -> Mapping[str, Any]:
         if isinstance(payload, list) and payload:
             payload = cast("list[Any]", payload)[0]
-        if not isinstance(payload, Mapping):
+        if not isinstance(payload, dict):
             raise ReplyError(f"The provider's reply is not an object: {_short(payload)}")
         body = cast("Mapping[str, Any]", payload)
         # An error inside a 200 ends the reply, whatever stands beside or behind it (OC-28, OC-37).
@@ -96,7 +96,7 @@ class ChatReading:
         if not isinstance(choices, list):
             return
         for choice in cast("list[Any]", choices):
-            if not isinstance(choice, Mapping):
+            if not isinstance(choice, dict):
                 continue
             read = cast("Mapping[str, Any]", choice)
             self._only(read.get("index") or 0)
@@ -130,7 +130,7 @@ class ChatReading:
 
     def _choice(self, choice: Mapping[str, Any], out: list[Delta]) -> None:
         said = choice.get("delta") or choice.get("message")
-        if isinstance(said, Mapping):
+        if isinstance(said, dict):
             self._said(cast("Mapping[str, Any]", said), out)
         _logprobs(choice.get("logprobs"), out)
         native = choice.get("finish_reason")
@@ -152,19 +152,19 @@ class ChatReading:
         calls = said.get("tool_calls")
         if isinstance(calls, list):
             for fragment in cast("list[Any]", calls):
-                if isinstance(fragment, Mapping):
+                if isinstance(fragment, dict):
                     self._calls.fragment(cast("Mapping[str, Any]", fragment), out)
         legacy = said.get("function_call")
-        if isinstance(legacy, Mapping):
+        if isinstance(legacy, dict):
             self._calls.fragment({"index": 0, "function": legacy}, out)
 
     def _reasoning(self, said: Mapping[str, Any], out: list[Delta]) -> None:
         details = said.get("reasoning_details")
         items = cast("list[Any]", details) if isinstance(details, list) else []
         text = said.get("reasoning") or said.get("reasoning_content")
-        if not isinstance(text, str):
+        if items and not isinstance(text, str):
             text = "".join(_detail_text(item) for item in items)
-        if text:
+        if isinstance(text, str) and text:
             out.append(ReasoningDelta(text))
         out.extend(OpaqueDelta("compatible", "reasoning_details", item) for item in items)
 
@@ -180,7 +180,7 @@ class ChatReading:
 
 
 def _logprobs(value: object, out: list[Delta]) -> None:
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return
     lists = cast("Mapping[str, Any]", value)
     found = {name: lists[name] for name in ("content", "refusal") if list_in(lists, name)}
@@ -189,7 +189,7 @@ def _logprobs(value: object, out: list[Delta]) -> None:
 
 
 def _detail_text(item: Any) -> str:
-    if not isinstance(item, Mapping):
+    if not isinstance(item, dict):
         return ""
     raw = cast("Mapping[str, Any]", item)
     text = raw.get("text") or raw.get("summary")
@@ -198,7 +198,7 @@ def _detail_text(item: Any) -> str:
 
 def _parts(parts: list[Any], out: list[Delta]) -> None:
     for part in parts:
-        if not isinstance(part, Mapping):
+        if not isinstance(part, dict):
             continue
         raw = cast("Mapping[str, Any]", part)
         match raw.get("type"):
@@ -219,10 +219,10 @@ def _parts(parts: list[Any], out: list[Delta]) -> None:
 def read_usage(body: Mapping[str, Any]) -> Usage | None:
     """The usage a chunk or completion reports, in any known place (OC-31)."""
     raw = body.get("usage")
-    if not isinstance(raw, Mapping):
+    if not isinstance(raw, dict):
         groq = body.get("x_groq")
-        raw = cast("Mapping[str, Any]", groq).get("usage") if isinstance(groq, Mapping) else None
-    if not isinstance(raw, Mapping):
+        raw = cast("Mapping[str, Any]", groq).get("usage") if isinstance(groq, dict) else None
+    if not isinstance(raw, dict):
         return None
     usage = cast("Mapping[str, Any]", raw)
     prompt = _count(usage, "prompt_tokens") or 0
@@ -250,7 +250,7 @@ def _count(raw: Mapping[str, Any], key: str) -> int | None:
 
 def _detail(raw: Mapping[str, Any], group: str, key: str) -> int | None:
     details = raw.get(group)
-    return _count(cast("Mapping[str, Any]", details), key) if isinstance(details, Mapping) else None
+    return _count(cast("Mapping[str, Any]", details), key) if isinstance(details, dict) else None
 
 
 def _short(payload: Any) -> str:

@@ -74,7 +74,7 @@ class OllamaReading:
         out.append(Finish(self._reason(), self._native))
 
     def _payload(self, payload: Any, out: list[Delta]) -> None:
-        if not isinstance(payload, Mapping):
+        if not isinstance(payload, dict):
             raise ReplyError("The provider's reply is not an object.", payload=payload)
         body = cast("Mapping[str, Any]", payload)
         # A line of its own ends the reply, also behind good ones and with HTTP 200 (OL-14).

@@ -19,7 +19,6 @@ __all__ = ["ChatPassage", "CompletionHead", "check_completion"]
 
 # A blank line, by its last bytes: the line before it may end in any of the three ways.
 _ENDS = (b"\n\n", b"\n\r\n", b"\r\r")
-_FRAMES = re.compile(rb"(?<=\n\n)|(?<=\n\r\n)|(?<=\r\r)")
 _LONGEST_END = 3
 _LINE_ENDS = frozenset(b"\r\n")
 _EVENT = re.compile(rb"(?:\xef\xbb\xbf)?(?:data|event|id|retry)?:")
@@ -108,17 +107,37 @@ class ChatPassage:
         self._begun = True
 
     def _until_end(self, frames: bytes) -> bytes:
+        # Only the frames that hold a mark are looked at: a read can hold a whole stream.
         at = 0
-        for frame in _FRAMES.split(frames):
+        while (mark := _next_mark(frames, at)) >= 0:
+            begin, at = _frame_round(frames, mark, at)
+            frame = frames[begin:at]
             if b'"error"' in frame:
                 self.fault = _error_in(frame)
                 if self.fault is not None:
-                    return frames[: at + len(frame) - len(frame.lstrip(b"\r\n"))]
-            at += len(frame)
+                    return frames[: begin + len(frame) - len(frame.lstrip(b"\r\n"))]
             if _DONE.search(frame):
                 self.ended = True
                 return frames[:at]
         return frames
+
+
+def _next_mark(frames: bytes, at: int) -> int:
+    """Where an error or the end may be, from ``at`` on; -1 when nowhere."""
+    error, done = frames.find(b'"error"', at), frames.find(b"[DONE]", at)
+    return min(error, done) if error >= 0 and done >= 0 else max(error, done)
+
+
+def _frame_round(frames: bytes, mark: int, since: int) -> tuple[int, int]:
+    """Begin and end of the frame that ``mark`` is in; it does not begin before ``since``."""
+    begin, end = since, len(frames)
+    for blank in _ENDS:
+        # Each search ends where the one before has found something.
+        before = frames.rfind(blank, max(0, begin - _LONGEST_END), mark)
+        begin = max(begin, before + len(blank)) if before >= 0 else begin
+        behind = frames.find(blank, mark, end)
+        end = behind + len(blank) if behind >= 0 else end
+    return begin, end
 
 
 def _has_reason(frames: bytes) -> bool:
@@ -133,7 +152,8 @@ def _has_reason(frames: bytes) -> bool:
 def _last_blank_line(data: bytearray, searched: int) -> int:
     cut = 0
     for end in _ENDS:
-        at = data.rfind(end, searched)
+        # Each search ends where the one before has found something.
+        at = data.rfind(end, max(searched, cut - _LONGEST_END))
         if at >= 0:
             cut = max(cut, at + len(end))
     while cut < len(data) and data[cut] in _LINE_ENDS:

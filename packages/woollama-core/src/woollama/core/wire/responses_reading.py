@@ -117,7 +117,7 @@ class ResponsesReading:
 
 
 def _checked(payload: Any) -> Mapping[str, Any]:
-    if not isinstance(payload, Mapping):
+    if not isinstance(payload, dict):
         raise ReplyError("The provider's reply is not an object.", payload=payload)
     return cast("Mapping[str, Any]", payload)
 

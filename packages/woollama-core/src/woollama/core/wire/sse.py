@@ -32,6 +32,8 @@ class EventSplitter:
         if self._after_cr or b"\r" in data:
             data = self._newlines(data)
         buffer = self._buffer
+        if not buffer and data.endswith(b"\n\n"):
+            return self._data_of(data[:-2].split(b"\n\n"))
         buffer += data
         end = buffer.rfind(b"\n\n", max(0, self._searched - 1))
         self._searched = len(buffer)
