@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterable
 from itertools import pairwise
 
+import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -123,13 +124,44 @@ async def test_a_framed_body_that_ends_too_early_is_cut(headers: dict[str, str])
         await made.arrival()
 
 
-async def test_who_waits_is_told_of_the_failure() -> None:
+async def test_who_waits_is_told_of_the_limit() -> None:
     made, _ = connected()
-    waiting = asyncio.ensure_future(made.arrival())
-    await asyncio.sleep(0)
-    made.give_up()
-    with pytest.raises(TimeoutError):
-        await waiting
+    made.give_up_at(made.loop.time())
+    with anyio.fail_after(5), pytest.raises(TimeoutError):
+        await made.arrival()
+
+
+async def test_a_limit_that_was_put_off_does_not_pass() -> None:
+    """A timer that rings too early looks at the limit that is set now."""
+    made, _ = connected()
+    now = made.loop.time()
+    made.give_up_at(now)
+    made.give_up_at(now + 60)
+    passed = asyncio.Event()
+    made.loop.call_at(now, passed.set)
+    await passed.wait()
+    made.data_received(whole(b"{}"))
+    assert b"{}" == made.take()
+
+
+async def test_a_limit_that_was_taken_back_does_not_pass() -> None:
+    made, _ = connected()
+    now = made.loop.time()
+    made.give_up_at(now)
+    made.give_up_at(None)
+    passed = asyncio.Event()
+    made.loop.call_at(now, passed.set)
+    await passed.wait()
+    made.data_received(whole(b"{}"))
+    assert b"{}" == made.take()
+
+
+async def test_a_limit_that_comes_nearer_passes_in_time() -> None:
+    made, _ = connected()
+    made.give_up_at(made.loop.time() + 60)
+    made.give_up_at(made.loop.time())
+    with anyio.fail_after(5), pytest.raises(TimeoutError):
+        await made.arrival()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The time limits of one exchange: one timer, not one a read."""
+"""The time limits of one exchange: when a connection is to give up, and what is said then."""
 
 import asyncio
 
@@ -25,9 +25,6 @@ class Clock:
         self._connection: Connection | None = None
         self._seconds: float | None = None
         self._what = ""
-        self._due: float | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._fires = 0.0
 
     def for_connecting(self) -> float | None:
         """How many seconds a connection may take from now on."""
@@ -64,10 +61,7 @@ class Clock:
             if end <= now:
                 raise TimeoutError
             due = end if due is None or end < due else due
-        self._due = due
-        # A timer that fires too early sets itself again; one that fires too late is of no use.
-        if due is not None and (self._timer is None or due < self._fires):
-            self._set(due)
+        connection.give_up_at(due)
 
     def rest(self) -> None:
         """It has come.
@@ -75,16 +69,10 @@ class Clock:
         Raises:
             TimeoutError: the end of everything has passed.
         """
-        self._due = None
+        if self._connection is not None:
+            self._connection.give_up_at(None)
         if self._end is not None and self._end <= self._loop.time():
             raise TimeoutError
-
-    def stop(self) -> None:
-        """Nothing is waited for any more."""
-        self._due = None
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
 
     def failure(self, url: str) -> TransportError:
         """The error of the limit that passed."""
@@ -92,19 +80,3 @@ class Clock:
             return timed_out(url, "did not finish", self._timeouts.whole)
         connecting = self._connection is None
         return timed_out(url, self._what, self._seconds, connecting=connecting)
-
-    def _set(self, due: float) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._fires = due
-        self._timer = self._loop.call_at(due, self._check)
-
-    def _check(self) -> None:
-        self._timer = None
-        due = self._due
-        if due is None or self._connection is None:
-            return
-        if due > self._loop.time():
-            self._set(due)
-        else:
-            self._connection.give_up()

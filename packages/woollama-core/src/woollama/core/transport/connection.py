@@ -49,6 +49,9 @@ class Connection(asyncio.Protocol):
         self._pieces: list[bytes] = []
         self._unread_bytes = 0
         self._head_bytes = 0
+        self._due: float | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._rings = 0.0
         self._busy = self._whole = self._keep = self._paused = False
         self.exchanges = 0
         self.answered = self.begun = False
@@ -108,9 +111,17 @@ class Connection(asyncio.Protocol):
             raise self._failure
         return None
 
-    def give_up(self) -> None:
-        """A time limit has passed: whoever waits is told so."""
-        self._fail(TimeoutError())
+    def give_up_at(self, due: float | None) -> None:
+        """Whoever still waits then is told of a ``TimeoutError``.
+
+        Args:
+            due: in the event loop's time; None: never.
+        """
+        self._due = due
+        # Limits are set with each exchange, and nearly none passes: a timer that rings too early
+        # is set again then, not each time.
+        if due is not None and (self._timer is None or due < self._rings):
+            self._set_timer(due)
 
     def finish(self) -> bool:
         """Ends the exchange, and the connection with it unless it may carry another.
@@ -120,6 +131,7 @@ class Connection(asyncio.Protocol):
             neither side said that this was the last.
         """
         self._busy = False
+        self._due = None
         self._pieces.clear()
         self._unread_bytes = 0
         if self._is_reusable():
@@ -181,6 +193,8 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """It is gone; that is the end of a body which nothing else ends."""
         self._parser = None  # it refers to us
+        if self._timer is not None:
+            self._timer.cancel()
         if self._busy and not self._whole:
             if self.begun and exc is None and not self._is_framed():
                 self._whole = True
@@ -226,6 +240,20 @@ class Connection(asyncio.Protocol):
             self._keep = cast("HttpResponseParser", self._parser).should_keep_alive()
         else:
             self.headers = []
+
+    def _set_timer(self, due: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._rings = due
+        self._timer = self.loop.call_at(due, self._ring)
+
+    def _ring(self) -> None:
+        self._timer = None
+        due = self._due
+        if due is not None and due > self.loop.time():
+            self._set_timer(due)
+        elif due is not None:
+            self._fail(TimeoutError())
 
     def _resume(self) -> None:
         self._paused = False

@@ -224,12 +224,8 @@ class _Exchange(AbstractAsyncContextManager[WireResponse]):
     ) -> bool | None:
         if self._detour is not None:
             return await self._detour.__aexit__(kind, error, trace)
-        self._leave()
-        return None
-
-    def _leave(self) -> None:
-        self._clock.stop()
         self._transport.leave(self._place, self._connection)
+        return None
 
     async def _connect(self) -> Connection:
         url = self._request.url
@@ -257,12 +253,12 @@ class _Exchange(AbstractAsyncContextManager[WireResponse]):
                 await connection.arrival()
             self._clock.rest()
         except (OSError, NotHttp) as error:
-            self._leave()
+            self._transport.leave(self._place, connection)
             if fresh or connection.answered or _is_limit(error):
                 raise self._failure(error) from error
             return False
         except BaseException:
-            self._leave()
+            self._transport.leave(self._place, connection)
             raise
         return True
 
