@@ -13,6 +13,7 @@ from woollama.server.app import make_app
 from woollama.server.binding import BindError, Binding, open_binding
 from woollama.server.cli.start import begin
 from woollama.server.cli.terminal import complain
+from woollama.server.collector import settle_collector
 from woollama.server.door import behind_door
 from woollama.server.lifespan import open_services
 from woollama.server.log_output import open_logging
@@ -109,9 +110,14 @@ async def _serve(settings: Settings, binding: Binding, environ: Mapping[str, str
             app,
             binding,
             settings.server,
-            on_ready=lambda: _say(settings, binding),
+            on_ready=lambda: _begin(settings, binding),
             stop=stop,
         )
+
+
+def _begin(settings: Settings, binding: Binding) -> None:
+    settle_collector()
+    _say(settings, binding)
 
 
 def _say(settings: Settings, binding: Binding) -> None:
