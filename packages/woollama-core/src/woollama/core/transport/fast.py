@@ -197,6 +197,7 @@ class _Exchange(AbstractAsyncContextManager[WireResponse]):
         self._request = request
         self._timeouts = timeouts
         self._detour: AbstractAsyncContextManager[WireResponse] | None = None
+        self._left = False
 
     async def __aenter__(self) -> WireResponse:
         transport, request = self._transport, self._request
@@ -224,6 +225,7 @@ class _Exchange(AbstractAsyncContextManager[WireResponse]):
     ) -> bool | None:
         if self._detour is not None:
             return await self._detour.__aexit__(kind, error, trace)
+        self._left = True
         self._transport.leave(self._place, self._connection)
         return None
 
@@ -294,6 +296,9 @@ class _Exchange(AbstractAsyncContextManager[WireResponse]):
 
     async def _next(self) -> bytes:
         connection, clock = self._connection, self._clock
+        if self._left:
+            # What comes on this connection now is another request's.
+            raise RuntimeError("this reply was left: read its chunks inside its context")
         try:
             data = connection.take()
             if data is None:
