@@ -26,11 +26,12 @@ class HeadJoiner:
 
     def write(self, data: bytes) -> None:
         """Writes ``data``, behind the head if one waits."""
-        if self._head:
-            head, self._head = self._head, b""
+        head, self._head = self._head, b""
+        if head and data:
             self._transport.writelines((head, data))
-        elif data:
-            self._transport.write(data)
+        elif head or data:
+            # Alone: asyncio from 3.12 on never gets done with a line that is empty.
+            self._transport.write(head or data)
 
     def flush(self) -> None:
         """Writes a head that waits."""
