@@ -121,7 +121,9 @@ def test_a_second_ctrl_c_is_as_quiet(shell: Shell) -> None:
         terminal.wait_for("One")
         terminal.interrupt()
         terminal.interrupt()
-        assert 130 == terminal.end()
+        # Ended by itself, or, when the second came while the interpreter ended, by the signal: a
+        # shell shows 130 for both.
+        assert terminal.end() in {130, -signal.SIGINT}
     assert "Traceback" not in terminal.seen
 
 
