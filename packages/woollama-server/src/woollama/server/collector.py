@@ -4,7 +4,7 @@ import gc
 
 __all__ = ["settle_collector"]
 
-_YOUNG_OBJECTS = 10_000
+_YOUNG_OBJECTS = 50_000
 """How many objects more than before make it look; Python's own number is a script's."""
 
 

@@ -10,6 +10,8 @@ from typing import cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
+from woollama.core.transport.alarm import Alarm
+
 __all__ = ["Connection", "NotHttp"]
 
 HEAD_LIMIT_BYTES = 64 * 1024
@@ -49,9 +51,7 @@ class Connection(asyncio.Protocol):
         self._pieces: list[bytes] = []
         self._unread_bytes = 0
         self._head_bytes = 0
-        self._due: float | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._rings = 0.0
+        self._alarm = Alarm(loop, self._give_up)
         self._busy = self._whole = self._keep = self._paused = False
         self.exchanges = 0
         self.answered = self.begun = False
@@ -117,11 +117,7 @@ class Connection(asyncio.Protocol):
         Args:
             due: in the event loop's time; None: never.
         """
-        self._due = due
-        # Limits are set with each exchange, and nearly none passes: a timer that rings too early
-        # is set again then, not each time.
-        if due is not None and (self._timer is None or due < self._rings):
-            self._set_timer(due)
+        self._alarm.set(due)
 
     def finish(self) -> bool:
         """Ends the exchange, and the connection with it unless it may carry another.
@@ -131,7 +127,7 @@ class Connection(asyncio.Protocol):
             neither side said that this was the last.
         """
         self._busy = False
-        self._due = None
+        self._alarm.set(None)
         self._pieces.clear()
         self._unread_bytes = 0
         if self._is_reusable():
@@ -193,8 +189,7 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """It is gone; that is the end of a body which nothing else ends."""
         self._parser = None  # it refers to us
-        if self._timer is not None:
-            self._timer.cancel()
+        self._alarm.close()
         if self._busy and not self._whole:
             if self.begun and exc is None and not self._is_framed():
                 self._whole = True
@@ -241,19 +236,8 @@ class Connection(asyncio.Protocol):
         else:
             self.headers = []
 
-    def _set_timer(self, due: float) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._rings = due
-        self._timer = self.loop.call_at(due, self._ring)
-
-    def _ring(self) -> None:
-        self._timer = None
-        due = self._due
-        if due is not None and due > self.loop.time():
-            self._set_timer(due)
-        elif due is not None:
-            self._fail(TimeoutError())
+    def _give_up(self) -> None:
+        self._fail(TimeoutError())
 
     def _resume(self) -> None:
         self._paused = False

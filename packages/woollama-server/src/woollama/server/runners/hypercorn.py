@@ -18,6 +18,7 @@ from hypercorn.events import Closed, Event, RawData, Updated
 from hypercorn.typing import AppWrapper, ConnectionState
 from starlette.types import ASGIApp
 
+from woollama.core.transport.alarm import Alarm
 from woollama.server.auth import UNIX_STATE
 from woollama.server.binding import BACKLOG, Binding
 from woollama.server.runners.heads import HeadJoiner
@@ -35,7 +36,6 @@ __all__ = ["serve"]
 
 _log = logging.getLogger(__name__)
 
-_NEVER = float("inf")
 _READS_LIMIT = 4
 """How many reads wait for the protocol before no more are made."""
 
@@ -127,8 +127,8 @@ class _Connection(asyncio.Protocol):
         self._arrived = asyncio.Event()
         self._writable = asyncio.Event()
         self._writable.set()
-        self._timer: asyncio.TimerHandle | None = None
-        self._deadline = _NEVER
+        # The head of a request, an idle connection and a lingering one have a limit, in turn.
+        self._alarm = Alarm(host.loop, self._expire)
         self._paused = False
         self._head_begun = True
         self._busy = False
@@ -142,7 +142,7 @@ class _Connection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         self._out = HeadJoiner(self._transport, self._host.loop)
         self._host.connections.add(self)
-        self._wait(self._host.server.header_timeout_s)
+        self._alarm.set_in(self._host.server.header_timeout_s)
         self._task = self._host.start(self._run())
 
     def data_received(self, data: bytes) -> None:
@@ -156,7 +156,7 @@ class _Connection(asyncio.Protocol):
             self._transport.pause_reading()
         if not self._head_begun:
             self._head_begun = True
-            self._wait(self._host.server.header_timeout_s)
+            self._alarm.set_in(self._host.server.header_timeout_s)
 
     def eof_received(self) -> bool:
         """The client sends no more: it has left, as HTTP clients do. We close when we are done."""
@@ -167,8 +167,7 @@ class _Connection(asyncio.Protocol):
         """The connection is gone."""
         self._end()
         self._writable.set()
-        if self._timer is not None:
-            self._timer.cancel()
+        self._alarm.close()
         self._host.left(self)
 
     def pause_writing(self) -> None:
@@ -249,13 +248,13 @@ class _Connection(asyncio.Protocol):
         elif isinstance(event, Updated):
             self._busy = not event.idle
             if self._busy:
-                self._stop_waiting()
+                self._alarm.set(None)
             elif self._host.context.terminated.is_set():
                 self._end()
             else:
                 # HTTP/2 has no heads of its own to wait for: its connection carries other frames.
                 self._head_begun = self._protocol is None or not self._protocol.is_h1
-                self._wait(self._host.server.keep_alive_timeout_s)
+                self._alarm.set_in(self._host.server.keep_alive_timeout_s)
         elif isinstance(event, Closed):
             self._end()
 
@@ -266,7 +265,7 @@ class _Connection(asyncio.Protocol):
     def _close(self) -> None:
         if self._transport.is_closing():
             return
-        self._stop_waiting()
+        self._alarm.set(None)
         self._out.flush()
         unread = self._protocol is not None and self._protocol.has_unread
         if unread and self._transport.can_write_eof():
@@ -275,26 +274,9 @@ class _Connection(asyncio.Protocol):
             if self._paused:
                 self._transport.resume_reading()
             self._transport.write_eof()
-            self._wait(LINGER_S)
+            self._alarm.set_in(LINGER_S)
         else:
             self._transport.close()
 
-    def _wait(self, limit_s: float) -> None:
-        # Two limits begin with each request, and nearly none passes: a timer that rings too early
-        # is set again then, not each time.
-        self._deadline = self._host.loop.time() + limit_s
-        if self._timer is not None:
-            if self._timer.when() <= self._deadline:
-                return
-            self._timer.cancel()
-        self._timer = self._host.loop.call_at(self._deadline, self._ring)
-
-    def _stop_waiting(self) -> None:
-        self._deadline = _NEVER
-
-    def _ring(self) -> None:
-        self._timer = None
-        if self._host.loop.time() >= self._deadline:
-            self._transport.close()
-        elif self._deadline != _NEVER:
-            self._timer = self._host.loop.call_at(self._deadline, self._ring)
+    def _expire(self) -> None:
+        self._transport.close()

@@ -17,6 +17,7 @@ import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from woollama.core.errors import RequestError
+from woollama.core.transport.alarm import Alarm
 from woollama.server.auth import UNIX_STATE
 from woollama.server.binding import BACKLOG, Binding
 from woollama.server.leaving import LEAVING, Leaving
@@ -154,14 +155,16 @@ class _Limited(Base):
         self._lost = False
         self._refused = False
         self._head_bytes = 0
-        self._head_timer: asyncio.TimerHandle | None = None
-        self._wait_for_head()
+        # The head of a request and an idle connection have a limit, in turn.
+        self._alarm = Alarm(self.loop, lingering.close)
+        self._alarm.set_in(self._header_timeout_s)
+        self.loop = cast("asyncio.AbstractEventLoop", cast("object", _Loop(self.loop, self._alarm)))
         if transport.get_extra_info("socket").family == socket.AF_UNIX:
             self.app_state = {UNIX_STATE: True}
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_waiting()
         super().connection_lost(exc)
+        self._alarm.close()
         self._lost = True
         if self._leaving is not None:
             self._leaving.tell()
@@ -186,11 +189,12 @@ class _Limited(Base):
         super().data_received(data)
         cycle = self._cycle
         if cycle is not None and not cycle.response_complete:
-            self._stop_waiting()
+            self._alarm.set(None)
             self._head_bytes = 0
             return
         # The head of a request is not complete, or the rest of an answered one is thrown away.
-        self._wait_for_head()
+        if not self._alarm.is_set:
+            self._alarm.set_in(self._header_timeout_s)
         if cycle is None or not cycle.more_body:
             self._head_bytes += len(data)
             if self._head_bytes > HEAD_LIMIT_BYTES:
@@ -230,11 +234,24 @@ class _Limited(Base):
             self.transport.write(head.encode() + body)
         self.transport.close()
 
-    def _wait_for_head(self) -> None:
-        if self._head_timer is None:
-            self._head_timer = self.loop.call_later(self._header_timeout_s, self.transport.close)
 
-    def _stop_waiting(self) -> None:
-        if self._head_timer is not None:
-            self._head_timer.cancel()
-            self._head_timer = None
+class _Loop:
+    """The event loop as uvicorn's protocol sees it: its one limit, of an idle connection, is ours.
+
+    It is its own timer, too, of which the protocol knows ``cancel`` only.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, alarm: Alarm) -> None:
+        self._loop = loop
+        self._alarm = alarm
+        self.create_task = loop.create_task
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loop, name)
+
+    def call_later(self, delay_s: float, _close: Callable[[], object]) -> "_Loop":
+        self._alarm.set_in(delay_s)
+        return self
+
+    def cancel(self) -> None:
+        self._alarm.set(None)
