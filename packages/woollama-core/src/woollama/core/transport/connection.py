@@ -43,7 +43,7 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         """Not connected yet: the event loop does that."""
-        self.loop = loop
+        self.loop: asyncio.AbstractEventLoop = loop
         self._transport = cast("asyncio.Transport", None)
         self._parser: HttpResponseParser | None = _parser_for(self)
         self._waiter: asyncio.Future[None] | None = None
@@ -53,9 +53,10 @@ class Connection(asyncio.Protocol):
         self._head_bytes = 0
         self._alarm = Alarm(loop, self._give_up)
         self._busy = self._whole = self._keep = self._paused = False
-        self.exchanges = 0
-        self.answered = self.begun = False
-        self.status = 0
+        self.exchanges: int = 0
+        self.answered: bool = False
+        self.begun: bool = False
+        self.status: int = 0
         self.headers: list[tuple[bytes, bytes]] = []
         self.lost: asyncio.Future[None] = loop.create_future()
 
