@@ -128,6 +128,7 @@ class FastTransport:
                 lambda: Connection(loop), sock=sock, ssl=tls, server_hostname=host if tls else None
             )
         except BaseException:
+            # Cancelled, too: the connection that would close it was not made.
             sock.close()
             raise
         self._connections.add(connection)
@@ -260,6 +261,7 @@ class _Exchange(AbstractAsyncContextManager[WireResponse]):
                 raise self._failure(error) from error
             return False
         except BaseException:
+            # Cancelled, above all: the server shall see at once that nobody waits any more.
             self._transport.leave(self._place, connection)
             raise
         return True
